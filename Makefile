@@ -1,0 +1,36 @@
+# Everything runs inside .venv, which `make` builds itself from requirements.lock.
+PYTHON ?= python3.11
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: setup check test test-all demo proto lock clean
+
+setup: $(READY)
+
+$(READY): requirements.lock pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "gonka-trainer needs Python 3.11: install it, or say PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: $(READY)
+	$(BIN)/pytest -m "not slow and not gpu"
+
+test-all: $(READY)
+	$(BIN)/pytest
+
+proto: $(READY)
+	$(BIN)/python proto/generate.py
+
+lock:
+	$(BIN)/pip freeze --exclude-editable | sed 's/+cpu//' > requirements.lock
+
+clean:
+	rm -rf .venv demo-out

@@ -1,0 +1,1 @@
+"""A Gonka-compatible single-process chain for tests and the demo."""

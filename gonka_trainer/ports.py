@@ -272,8 +272,10 @@ class Fetcher(Protocol):
     ) -> Fetched:
         """Fetch from the holders, the preferred first, what is not here yet."""
 
-    async def document(self, holders: Sequence[Endpoint], digest: Digest) -> bytes | tuple[Blame, ...]:
-        """Return the bytes that a holder gives for the digest, unchecked, or what each did wrong."""
+    async def document(
+        self, holders: Sequence[Endpoint], digest: Digest, check: Callable[[bytes], bool]
+    ) -> bytes | tuple[Blame, ...]:
+        """Return the first document for the digest that passes the check, or what each holder did wrong."""
 
 
 class Trainer(Protocol):

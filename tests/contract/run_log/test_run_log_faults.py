@@ -156,7 +156,7 @@ async def test_a_fee_granter(chain: ChainClient, tmp_path: Path) -> None:
     paying = {"gas_price": Decimal("0.25"), "granter": text("carol")}
     with pytest.raises(ChainError, match="does not allow to pay fees") as caught:
         await log(sender(chain, "alice", tmp_path, **paying)).publish([Commit(0, D)])
-    assert "chain.granter" in caught.value.remedy
+    assert "chain.fee_granter" in caught.value.remedy
     await put(chain, "carol", [fee_grant("carol", "alice")])
     before = await chain.tx.balance(key("carol").address, "ngonka")
     receipt = await log(sender(chain, "alice", tmp_path, **paying)).publish([Commit(0, D)])

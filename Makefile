@@ -2,8 +2,9 @@
 PYTHON ?= python3.11
 BIN := .venv/bin
 READY := .venv/.ready
+CHAIN_VERSION ?= 0.2.16
 
-.PHONY: setup check test test-all demo proto lock clean
+.PHONY: setup check test test-all demo demo-baseline proto lock clean
 
 setup: $(READY)
 
@@ -26,8 +27,16 @@ test: $(READY)
 test-all: $(READY)
 	$(BIN)/pytest
 
+demo: $(READY)
+	$(BIN)/gonka-trainer demo --chain-version $(CHAIN_VERSION) $(if $(DATA),--data "$(DATA)")
+
+demo-baseline: $(READY)
+	$(BIN)/gonka-trainer demo-baseline $(if $(DATA),--data "$(DATA)")
+
 proto: $(READY)
 	$(BIN)/python proto/generate.py
+	$(BIN)/python chain/proto/generate.py
+	$(BIN)/python chain/proto/inference/generate.py
 
 lock:
 	$(BIN)/pip freeze --exclude-editable | sed 's/+cpu//' > requirements.lock

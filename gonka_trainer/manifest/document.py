@@ -119,7 +119,7 @@ def _check_rules(m: Manifest, where: str) -> None:
         (m.codec in {"f32", "int8"} and m.codec_version == 1, f"codec {m.codec!r:.60} {m.codec_version} is unknown"),
         (m.outer.rule == "clipped_mean", f"outer.rule {m.outer.rule!r:.60} is unknown (clipped_mean)"),
         (0 <= m.outer.momentum < 1, "outer.momentum must be in 0..1, 1 excluded"),
-        (m.outer.learning_rate > 0, "outer.learning_rate must be positive"),
+        (0 < m.outer.learning_rate <= 10, "outer.learning_rate must be positive and at most 10"),
         *_inner_rules(m),
         *_window_rules(m),
         *_membership_rules(m),

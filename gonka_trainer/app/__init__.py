@@ -1,0 +1,1 @@
+"""The composition root: settings in, adapters and the host put together."""

@@ -1,0 +1,194 @@
+"""One host in one run: everything put together, from the journal to the worker."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from gonka_trainer.app.accepted import Accepted, AcceptedRuns
+from gonka_trainer.app.rules import round_params
+from gonka_trainer.chain.address import encode_address
+from gonka_trainer.chain.client import ChainClient
+from gonka_trainer.config import Config, endpoint
+from gonka_trainer.daemon.applying import Applying
+from gonka_trainer.daemon.dispatch import Action
+from gonka_trainer.daemon.evaluating import Evaluating
+from gonka_trainer.daemon.fetching import Fetching
+from gonka_trainer.daemon.follower import Follower
+from gonka_trainer.daemon.gate import RosterGate
+from gonka_trainer.daemon.host import Host
+from gonka_trainer.daemon.kit import Kit, make_run
+from gonka_trainer.daemon.publishing import Publishing
+from gonka_trainer.daemon.report import Reporter
+from gonka_trainer.daemon.spotcheck import SpotCheck
+from gonka_trainer.daemon.training import Training
+from gonka_trainer.exchange.client import PeerClient
+from gonka_trainer.exchange.fetcher import PeerFetcher
+from gonka_trainer.exchange.identity import Identity, load_or_create_identity
+from gonka_trainer.exchange.server import PeerServer
+from gonka_trainer.ports import Endpoint, RunLog
+from gonka_trainer.round import commands
+from gonka_trainer.round.events import Event
+from gonka_trainer.round.params import Local
+from gonka_trainer.round.state import CoreState
+from gonka_trainer.round.summary import Phase
+from gonka_trainer.storage.journal import Journal
+from gonka_trainer.storage.objects import ObjectStore
+from gonka_trainer.trainer.process import WorkerSettings
+from gonka_trainer.trainer.trainer import Trainer, open_trainer
+from gonka_trainer.types import Address, Role
+
+_LOG: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Speaker:
+    """For whom this daemon speaks, and with which account key's address."""
+
+    participant: Address
+    key: Address
+
+
+class RunHost:
+    """A host's daemon in one accepted run, until cancelled; it goes on serving when the run is over."""
+
+    def __init__(
+        self, config: Config, accepted: Accepted, speaker: Speaker, chain: ChainClient, log: RunLog, runs: AcceptedRuns
+    ) -> None:
+        self._config = config
+        self._accepted = accepted
+        self._speaker = speaker
+        self._chain = chain
+        self._log = log
+        self._runs = runs
+        params = round_params(accepted.manifest, accepted.hash, config.chain.prefix)
+        self._run = make_run(accepted.manifest, accepted.hash, params, speaker.participant)
+        self.folder = (
+            config.data_path / "runs" / params.run_id.hex()[:16]
+        )  # a Unix socket below it has 107 bytes at most
+        self.ended = asyncio.Event()
+
+    def name(self, address: Address) -> str:
+        """Render an address for people."""
+        return encode_address(address, self._config.chain.prefix)
+
+    async def run(self) -> None:
+        """Serve the run until cancelled or until an error ends it."""
+        work = self.folder / "work"
+        work.mkdir(parents=True, exist_ok=True)
+        (self.folder / "manifest.json").write_bytes(self._accepted.document)
+        identity = load_or_create_identity(self._config.data_path / "tls.pem")
+        with (
+            ObjectStore(self.folder / "objects") as store,
+            Journal(self._journal_path(), self._run.params.run_id) as journal,
+        ):
+            if journal.warning:
+                _LOG.warning("%s", journal.warning)
+            store.put_document(self._accepted.hash, self._accepted.document)
+            await self._assemble(identity, store, journal, work)
+
+    def _journal_path(self) -> Path:
+        folder = self.folder / "journal"
+        folder.mkdir(exist_ok=True)
+        return folder / "events"
+
+    async def _assemble(self, identity: Identity, store: ObjectStore, journal: Journal, work: Path) -> None:
+        config, run = self._config, self._run
+        reporter = Reporter(self.folder, self.name, self.name(self._speaker.participant), run.params.run_id.hex())
+        local = Local(self._speaker.participant, self._speaker.key, self._wants_membership())
+        follower = Follower(self._chain, config.chain.poll_seconds)
+        host = Host(run.params, local, journal, self._log, follower, reporter.stepped)
+        gate = RosterGate(lambda: host.state, self.name)
+        async with self._peers(identity, gate, store) as (server, peers), self._trainer(work) as trainer:
+            address, port = endpoint(config.exchange.advertise, "exchange.advertise")
+            own = Endpoint(self._speaker.participant, address, port or server.port, identity.spki)
+            fetcher = PeerFetcher(peers, store)
+            kit = Kit(
+                run,
+                self._chain,
+                self._log,
+                store,
+                fetcher,
+                trainer,
+                reporter,
+                own,
+                self._speaker.key,
+                work,
+                lambda: host.state,
+                host.emit,
+            )
+            await self._live(host, kit, gate)
+
+    async def _live(self, host: Host, kit: Kit, gate: RosterGate) -> None:
+        evaluating, checking = Evaluating(kit), SpotCheck(kit, gate)
+        host.replay()
+        kit.reporter.live()
+        _LOG.info("round %d, block %d: the journal is read", host.state.round, host.state.height)
+
+        def watch(former: CoreState, state: CoreState, event: Event) -> None:
+            kit.reporter.stepped(former, state, event)
+            host.wants_membership = self._wants_membership()
+            if state.phase is Phase.ENDED and state.final_root in state.own.states:
+                self.ended.set()
+            checking.look(former, event)
+            if self._config.worker.evaluate:
+                evaluating.look(state)
+
+        host.observer = watch
+        publishing = Publishing(kit, gate, Role.MEMBER)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(host.run(_actions(kit, gate, publishing)))
+            group.create_task(evaluating.run())
+            group.create_task(checking.run())
+            group.create_task(publishing.keep_endpoint())
+
+    def _wants_membership(self) -> bool:
+        return not self._runs.has_left(self._accepted.hash)
+
+    @asynccontextmanager
+    async def _peers(
+        self, identity: Identity, gate: RosterGate, store: ObjectStore
+    ) -> AsyncIterator[tuple[PeerServer, PeerClient]]:
+        async with (
+            PeerServer(identity, gate, store, self._config.exchange.bind) as server,
+            PeerClient(identity) as peers,
+        ):
+            _LOG.info("serving peers on port %d", server.port)
+            yield server, peers
+
+    @asynccontextmanager
+    async def _trainer(self, work: Path) -> AsyncIterator[Trainer]:
+        worker = self._config.worker
+        settings = WorkerSettings(
+            manifest=self.folder / "manifest.json",
+            data=Path(worker.data),
+            folder=work,
+            processes=worker.processes,
+            threads=worker.threads,
+            command=worker.command,
+            start_seconds=worker.start_seconds,
+        )
+        async with open_trainer(settings) as trainer:
+            yield trainer
+
+
+def _actions(kit: Kit, gate: RosterGate, publishing: Publishing) -> Mapping[type, Action]:
+    fetching, training, applying = Fetching(kit, gate), Training(kit), Applying(kit)
+    return {
+        commands.ReadEnvironment: publishing.read_environment,
+        commands.SendJoin: publishing.join,
+        commands.Publish: publishing.publish,
+        commands.Train: training.train,
+        commands.Fetch: fetching.fetch,
+        commands.Serve: fetching.serve,
+        commands.Sync: fetching.sync,
+        commands.ProvePossession: applying.prove,
+        commands.Apply: applying.apply,
+        commands.Keep: applying.keep,
+        commands.Halt: applying.halt,
+    }

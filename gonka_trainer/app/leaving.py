@@ -1,0 +1,28 @@
+"""Single records that a person sends by hand: leave, delegate, revoke."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from gonka_trainer.app.accepted import Accepted
+from gonka_trainer.app.opening import make_sender, open_client, open_run_log
+from gonka_trainer.chain.keys import AccountKey
+from gonka_trainer.config import ChainConfig
+from gonka_trainer.ports import Receipt
+from gonka_trainer.round.records import Record
+from gonka_trainer.types import Height
+
+
+async def publish_record(
+    chain: ChainConfig, folder: Path, key: AccountKey, run: Accepted, record: Callable[[Height], Record]
+) -> Receipt:
+    """Put one record of a run on chain; `record` is given the height at which it is written.
+
+    `folder` remembers what was sent, so that a second try after a crash sends nothing twice; not the daemon's own.
+    """
+    async with open_client(chain) as client:
+        height = (await client.info()).height
+        sender = make_sender(client, chain, key, folder)
+        log = await open_run_log(client, sender, run.manifest, run.hash)
+        return await log.publish([record(height)])

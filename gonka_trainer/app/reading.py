@@ -1,0 +1,70 @@
+"""Reading a run from the chain alone: for those who take no part in it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from typing import Final
+
+from gonka_trainer.app.accepted import Accepted
+from gonka_trainer.app.rules import round_params
+from gonka_trainer.chain.attribution import Carrier, KvCarrier, MemoCarrier, block_records
+from gonka_trainer.chain.client import ChainClient
+from gonka_trainer.chain.runlog import find_task
+from gonka_trainer.daemon.follower import Follower, Tip
+from gonka_trainer.errors import ChainError
+from gonka_trainer.ports import Block
+from gonka_trainer.round import commands, events, machine
+from gonka_trainer.round.naming import run_id, topic
+from gonka_trainer.round.params import Local
+from gonka_trainer.round.state import CoreState
+from gonka_trainer.types import Digest, Height
+
+_LOG: Final = logging.getLogger(__name__)
+_OBSERVER: Final = Local(None, None, wants_membership=False)
+
+
+async def carrier_of(chain: ChainClient, carrier: str, chain_id: str, run: Digest, since: Height) -> Carrier:
+    """Return the carrier of the run with this manifest hash; on `kv`, waits for its announcement from `since` on."""
+    if carrier == "memo":
+        return MemoCarrier(topic(run_id(chain_id, run)), chain.prefix)
+    return KvCarrier(await find_task(chain, run, since, chain.prefix), chain.prefix)
+
+
+class RunReader:
+    """Replays a run through the core, as an observer."""
+
+    def __init__(self, chain: ChainClient, accepted: Accepted, poll_seconds: float = 0.5) -> None:
+        self._chain = chain
+        self._accepted = accepted
+        self._poll_seconds = poll_seconds
+        self.params = round_params(accepted.manifest, accepted.hash, chain.prefix)
+        self.state = machine.initial(self.params, _OBSERVER)
+
+    async def to_tip(self) -> AsyncIterator[tuple[Block, events.BlockSeen, CoreState]]:
+        """Yield each block with its event and the state after it, up to the chain's tip."""
+        manifest = self._accepted.manifest
+        start = Height(manifest.log_height)
+        carrier = await carrier_of(self._chain, manifest.carrier, manifest.chain_id, self._accepted.hash, start)
+        async for seen in Follower(self._chain, self._poll_seconds).follow(start):
+            if isinstance(seen, Tip):
+                return
+            event = events.BlockSeen(seen.height, seen.block_hash, block_records(seen, carrier))
+            wanted = self._step(event)
+            yield seen, event, self.state
+            await self._answer(wanted)
+
+    def _step(self, event: events.Event) -> tuple[commands.Command, ...]:
+        self.state, wanted = machine.step(self.params, _OBSERVER, self.state, event)
+        return wanted
+
+    async def _answer(self, wanted: tuple[commands.Command, ...]) -> None:
+        for command in wanted:
+            if not isinstance(command, commands.ReadEnvironment):
+                continue
+            try:
+                environment = await self._chain.environment(command.height)
+            except ChainError as error:
+                _LOG.warning("environment of block %d: %s", command.height, error)
+                continue
+            self._step(events.EnvironmentRead(command.height, environment))

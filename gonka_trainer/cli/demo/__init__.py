@@ -1,0 +1,1 @@
+"""The demo: a devnet, three hosts, one model, six rounds."""

@@ -1,0 +1,1 @@
+"""The host's main loop: blocks in, commands out, reports on the side."""

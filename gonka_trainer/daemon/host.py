@@ -1,0 +1,80 @@
+"""One host in one run: the journal, the core and the tasks that it wants."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+from gonka_trainer.daemon.dispatch import Action, Dispatcher
+from gonka_trainer.daemon.follower import Follower, Tip
+from gonka_trainer.ports import Block, Journal, RunLog
+from gonka_trainer.round import events, machine
+from gonka_trainer.round.commands import Command
+from gonka_trainer.round.params import Local, RoundParams
+from gonka_trainer.round.state import CoreState
+from gonka_trainer.types import Height
+
+Observer = Callable[[CoreState, CoreState, events.Event], None]
+"""Called after each step with the former and the new state; for reports only."""
+
+
+class Host:
+    """Feeds the core with blocks and own deeds, journals each event first, and keeps the wanted tasks running."""
+
+    def __init__(
+        self, params: RoundParams, local: Local, journal: Journal, log: RunLog, follower: Follower, observer: Observer
+    ) -> None:
+        self._params = params
+        self._local = local
+        self._journal = journal
+        self._log = log
+        self._follower = follower
+        self.observer = observer
+        self._queue: asyncio.Queue[events.Event] = asyncio.Queue()
+        self.state = machine.initial(params, local)
+        self.wants_membership = local.wants_membership
+
+    @property
+    def local(self) -> Local:
+        """Who this host is, and whether it wants to be a member now."""
+        return Local(self._local.participant, self._local.key, self.wants_membership)
+
+    def emit(self, event: events.Event) -> None:
+        """Hand in a fact of this host; it is journalled and acted on in turn."""
+        self._queue.put_nowait(event)
+
+    def replay(self) -> tuple[Command, ...]:
+        """Bring the state to where the journal ends, and return what is wanted there."""
+        for event in self._journal.replay():
+            former = self.state
+            self.state, _ = machine.step(self._params, self.local, former, event)
+            self.observer(former, self.state, event)
+        return machine.commands(self._params, self.local, self.state)
+
+    async def run(self, actions: Mapping[type, Action]) -> None:
+        """Follow the chain and keep what is wanted running until cancelled, or until an error ends the host."""
+        async with Dispatcher(actions) as dispatcher, asyncio.TaskGroup() as group:
+            dispatcher.update(machine.commands(self._params, self.local, self.state))
+            group.create_task(self._follow())
+            group.create_task(dispatcher.failed())
+            while True:
+                event = await self._queue.get()
+                dispatcher.update(self._take(event))
+
+    def _take(self, event: events.Event) -> tuple[Command, ...]:
+        self._journal.append(event)
+        former = self.state
+        self.state, wanted = machine.step(self._params, self.local, former, event)
+        self.observer(former, self.state, event)
+        return wanted
+
+    async def _follow(self) -> None:
+        seen_height = self.state.queue[-1].height if self.state.queue else self.state.height
+        start = Height(max(self._params.log_height, seen_height + 1))
+        async for seen in self._follower.follow(start):
+            match seen:
+                case Block():
+                    records = self._log.records(seen)
+                    self.emit(events.BlockSeen(seen.height, seen.block_hash, records))
+                case Tip():
+                    self.emit(events.CaughtUp(seen.height))

@@ -1,0 +1,130 @@
+"""What the host tells people: a status file, one line a round, one line a transaction, and the log."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from gonka_trainer import jobs
+from gonka_trainer.ports import Receipt
+from gonka_trainer.round import events
+from gonka_trainer.round.records import Record
+from gonka_trainer.round.state import CoreState
+from gonka_trainer.round.summary import RoundSummary
+from gonka_trainer.types import Address
+
+_LOG: Final = logging.getLogger(__name__)
+
+
+class Reporter:
+    """Writes `status.json`, `rounds.jsonl` and `transactions.jsonl` in the run's folder. `name` renders addresses.
+
+    Nothing here decides anything, and a report that is lost in a crash is not missed: the journal has the facts.
+    """
+
+    def __init__(self, folder: Path, name: Callable[[Address], str], host: str, run: str) -> None:
+        self._folder = folder
+        self._name = name
+        self._status: dict[str, Any] = {"host": host, "run": run, "transactions": 0, "sent_bytes": 0, "got_bytes": 0}
+        self._own: dict[int, dict[str, Any]] = {}
+        self._replaying = True
+
+    def live(self) -> None:
+        """The journal is replayed: from now on steps are news."""
+        self._replaying = False
+        self._write_status()
+
+    def stepped(self, former: CoreState, state: CoreState, event: events.Event) -> None:
+        """Take note of a step of the core."""
+        if self._replaying:
+            return
+        for note in state.notes:
+            author = "" if note.author is None else f"{self._name(note.author)}: "
+            _LOG.info("block %d: %s%s", note.height, author, note.text)
+        if (former.round, former.phase) != (state.round, state.phase):
+            _LOG.info("round %d: %s at block %d", state.round, state.phase, state.height)
+        if state.last is not None and state.last != former.last:
+            self._round_ended(state.last)
+        if isinstance(event, events.BlockSeen):
+            self.update(height=state.height, phase=str(state.phase), round=state.round)
+
+    def update(self, **values: Any) -> None:
+        """Change some of the status and write it."""
+        self._status.update(values)
+        self._write_status()
+
+    def count(self, **amounts: int) -> None:
+        """Add to counters of the status."""
+        self.update(**{name: self._status.get(name, 0) + amount for name, amount in amounts.items()})
+
+    def progress(self, made: jobs.Progress) -> None:
+        """One inner step was made."""
+        self.update(training_round=made.round, inner_step=made.inner_step, loss=made.loss)
+
+    def own(self, round_number: int, **facts: Any) -> None:
+        """Keep facts of this host's own part in a round for the round's line."""
+        self._own.setdefault(round_number, {}).update(facts)
+
+    def published(self, record: Record, receipt: Receipt) -> None:
+        """A record of this host is in a block."""
+        kind, round_number = type(record).__name__, getattr(record, "round", None)
+        line = {"record": kind, "round": round_number, "hash": receipt.tx_hash, "height": receipt.height}
+        self._append("transactions.jsonl", {**line, "fee": receipt.fee, "gas_used": receipt.gas_used})
+        self.count(transactions=1)
+        _LOG.info("%s of round %s is in block %d: %s", kind, round_number, receipt.height, receipt.tx_hash)
+
+    def evaluated(self, label: str, loss: float) -> None:
+        """The outer model of a state was evaluated on the held-out split."""
+        self._append("evaluations.jsonl", {"label": label, "loss": loss})
+        self.update(validation_loss=loss)
+        _LOG.info("validation loss of %s: %.4f nats a token", label, loss)
+
+    def _round_ended(self, summary: RoundSummary) -> None:
+        _LOG.info("round %d is %s: %s", summary.round, summary.outcome, summary.reason or f"{len(summary.included)} in")
+        own = self._own.pop(summary.round, {})
+        self._append("rounds.jsonl", {**summary_document(summary, self._name), "own": own})
+
+    def _append(self, name: str, line: Mapping[str, Any]) -> None:
+        with (self._folder / name).open("a") as file:
+            file.write(json.dumps(line) + "\n")
+
+    def _write_status(self) -> None:
+        if self._replaying:
+            return
+        temporary = self._folder / "status.json.new"
+        temporary.write_text(json.dumps(self._status))
+        temporary.replace(self._folder / "status.json")
+
+
+def summary_document(summary: RoundSummary, name: Callable[[Address], str]) -> dict[str, Any]:
+    """Return a round's summary as plain JSON values."""
+    return {
+        "round": summary.round,
+        "outcome": str(summary.outcome),
+        "reason": summary.reason,
+        "heights": {
+            "opened": summary.opened,
+            "deadline": summary.deadline,
+            "closed": summary.closed,
+            "frozen": summary.frozen,
+            "ended": summary.ended,
+        },
+        "base_root": summary.base_root.hex(),
+        "root": None if summary.root is None else summary.root.hex(),
+        "roster": [{"participant": name(s.participant), "weight": s.weight, "voice": s.voice} for s in summary.roster],
+        "commitments": {name(who): {"commitment": c.hex(), "height": height} for who, c, height in summary.commitments},
+        "attestations": {name(who): [name(author) for author in held] for who, held in summary.attestations},
+        "included": [name(who) for who in summary.included],
+        "states": {
+            name(post.participant): {
+                "root": post.root.hex(),
+                "environment": post.environment.hex(),
+                "roster": post.roster.hex(),
+                "height": post.height,
+            }
+            for post in summary.posts
+        },
+    }

@@ -1,0 +1,141 @@
+"""States on disk: reading their vectors, making the initial one, applying a round."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gonka_trainer.daemon.kit import Run
+from gonka_trainer.errors import MachineError, StorageError
+from gonka_trainer.gradient.aggregate import Contribution, coefficients
+from gonka_trainer.gradient.arrays import F32
+from gonka_trainer.gradient.blob import BlobIndex, open_blob
+from gonka_trainer.gradient.initial import initial_parameters
+from gonka_trainer.gradient.layout import Layout
+from gonka_trainer.gradient.outer import outer_step
+from gonka_trainer.gradient.state import StateIndex, decode_state_header, index_state
+from gonka_trainer.ports import ObjectDraft, Objects, StoredObject
+from gonka_trainer.round.commands import Apply
+from gonka_trainer.types import Address, Digest, Fault, Verdict
+
+
+def parameters_of(stored: StoredObject, layout: Layout) -> F32:
+    """Return the parameters of a stored state, float32[total_elements], memory-mapped."""
+    return np.memmap(stored.payload, np.float32, "r", shape=(layout.total_elements,))
+
+
+def momentum_of(stored: StoredObject, layout: Layout) -> F32:
+    """Return the outer momentum of a stored state, float32[total_elements], memory-mapped."""
+    offset = 4 * layout.total_elements
+    return np.memmap(stored.payload, np.float32, "r", offset=offset, shape=(layout.total_elements,))
+
+
+def make_initial(run: Run, store: Objects) -> Digest:
+    """Write the state before round 0 and return its root; MachineError when it is not the manifest's."""
+    layout = run.layout
+    with store.draft(8 * layout.total_elements) as draft:
+        parameters, momentum = _vectors(draft, layout)
+        parameters[:] = initial_parameters(layout, bytes.fromhex(run.manifest.init_seed))
+        momentum[:] = 0
+        index = index_state(layout, parameters, momentum, tokens=0, outer_steps=0)
+        if index.root != run.params.initial_root:
+            raise MachineError(
+                f"the initial state has root {index.root.hex()}, the manifest says {run.manifest.state_root}",
+                "this machine or version computes other numbers than the run's author: do not join with it",
+            )
+        _publish_state(draft, index, parameters, momentum)
+    return index.root
+
+
+def apply_round(run: Run, store: Objects, command: Apply, good: Mapping[Address, bool]) -> StateIndex:
+    """Compute the state after the round from the included blobs, store it, and return its index.
+
+    `good` says of each included blob whether its form was found good when it came; what it does not name is looked at.
+    """
+    layout = run.layout
+    base = _stored_state(store, command.base_root)
+    former = decode_state_header(base.preamble)
+    parts = [_contribution(run, store, command, *each, good) for each in command.included]
+    weights = coefficients(parts)
+    total = sum(part.tokens for part in parts)
+    with store.draft(8 * layout.total_elements) as draft:
+        parameters, momentum = _vectors(draft, layout)
+        outer_step(
+            parameters_of(base, layout),
+            momentum_of(base, layout),
+            parameters,
+            momentum,
+            parts,
+            weights,
+            run.outer,
+            layout,
+            run.codec,
+        )
+        steps = former.outer_steps + (1 if total else 0)
+        index = index_state(layout, parameters, momentum, former.tokens + total, steps)
+        _publish_state(draft, index, parameters, momentum)
+    return index
+
+
+def _vectors(draft: ObjectDraft, layout: Layout) -> tuple[np.memmap[Any, Any], np.memmap[Any, Any]]:
+    count = layout.total_elements
+    first = np.memmap(draft.payload, np.float32, "r+", shape=(count,))
+    return first, np.memmap(draft.payload, np.float32, "r+", offset=4 * count, shape=(count,))
+
+
+def _publish_state(draft: ObjectDraft, index: StateIndex, *vectors: np.memmap[Any, Any]) -> None:
+    for vector in vectors:
+        vector.flush()
+    draft.publish("state", index.root, 0, index)
+
+
+def blob_index(
+    run: Run, store: Objects, round_number: int, participant: Address, commitment: Digest, base_root: Digest
+) -> tuple[BlobIndex, StoredObject]:
+    """Return a stored blob with its index; StorageError when it is not there or damaged."""
+    stored = store.blob(round_number, commitment) if store.complete("blob", commitment, round_number) else None
+    expected = run.expected(round_number, participant, base_root)
+    index = None if stored is None else open_blob(commitment, stored.preamble, stored.leaf_list, expected, run.layout)
+    if stored is None or index is None or isinstance(index, Verdict):
+        raise StorageError(
+            f"the blob {commitment.hex()} of round {round_number} is not on disk or damaged",
+            "remove the run's folder of blobs: the daemon fetches them again",
+        )
+    return index, stored
+
+
+def _contribution(
+    run: Run,
+    store: Objects,
+    command: Apply,
+    participant: Address,
+    commitment: Digest,
+    weight: int,
+    good: Mapping[Address, bool],
+) -> Contribution:
+    index, stored = blob_index(run, store, command.round, participant, commitment, command.base_root)
+    payload = np.memmap(stored.payload, np.uint8, "r") if index.total_bytes else np.empty(0, np.uint8)
+    form = good.get(participant)
+    kept = index.header_verdict.good and (form if form is not None else _whole_form(index, payload))
+    return Contribution(participant, weight, index, payload, kept)
+
+
+def _whole_form(index: BlobIndex, payload: npt.NDArray[np.uint8]) -> bool:
+    """Look at every chunk again; StorageError when the bytes are no longer those that were fetched."""
+    form = True
+    for i in range(index.count):
+        verdict = index.check(i, payload[index.offset(i) : index.offset(i) + index.chunk_bytes(i)])
+        if verdict.fault is Fault.DIGEST:
+            raise StorageError(f"chunk {i} of blob {index.commitment.hex()} changed on disk", "check the disk")
+        form = form and verdict.good
+    return form
+
+
+def _stored_state(store: Objects, root: Digest) -> StoredObject:
+    stored = store.state(root)
+    if stored is None:
+        raise StorageError(f"the state {root.hex()} is not on disk", "remove the run's folder: the daemon fetches it")
+    return stored

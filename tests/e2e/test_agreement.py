@@ -1,0 +1,25 @@
+"""All hosts end every round with the same root, on both generations of the chain."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.harness import toy_net
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+
+@pytest.mark.parametrize("chain_version", ["0.2.0", "0.2.16"])
+async def test_all_hosts_post_the_same_root_every_round(tmp_path: Path, chain_version: str) -> None:
+    async with toy_net(tmp_path, chain_version=chain_version, rounds=3) as net:
+        await net.until_ended()
+        for host in net.hosts:
+            rounds = net.rounds(host)
+            assert [r["outcome"] for r in rounds] == ["final"] * 3, net.log(host)
+            for r in rounds:
+                assert len(r["included"]) == 3
+                assert {post["root"] for post in r["states"].values()} == {r["root"]}
+        histories = [[(r["root"], r["included"], r["heights"]) for r in net.rounds(host)] for host in net.hosts]
+        assert histories[0] == histories[1] == histories[2]

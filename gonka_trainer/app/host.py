@@ -99,7 +99,9 @@ class RunHost:
 
     async def _assemble(self, identity: Identity, store: ObjectStore, journal: Journal, work: Path) -> None:
         config, run = self._config, self._run
-        reporter = Reporter(self.folder, self.name, self.name(self._speaker.participant), run.params.run_id.hex())
+        reporter = Reporter(
+            self.folder, self.name, self.name(self._speaker.participant), run.params.run_id.hex(), self._speaker.key
+        )
         local = Local(self._speaker.participant, self._speaker.key, self._wants_membership())
         follower = Follower(self._chain, config.chain.poll_seconds)
         host = Host(run.params, local, journal, self._log, follower, reporter.stepped)
@@ -139,7 +141,7 @@ class RunHost:
             if self._config.worker.evaluate:
                 evaluating.look(state)
 
-        host.observer = watch
+        host.observer, host.reader = watch, kit.reporter.block
         publishing = Publishing(kit, gate, Role.MEMBER)
         async with asyncio.TaskGroup() as group:
             group.create_task(host.run(_actions(kit, gate, publishing)))

@@ -11,6 +11,7 @@ from gonka_trainer.ports import Block, Journal, RunLog
 from gonka_trainer.round import events, machine
 from gonka_trainer.round.commands import Command
 from gonka_trainer.round.params import Local, RoundParams
+from gonka_trainer.round.records import PlacedRecord
 from gonka_trainer.round.state import CoreState
 from gonka_trainer.types import Height
 
@@ -30,6 +31,7 @@ class Host:
         self._log = log
         self._follower = follower
         self.observer = observer
+        self.reader: Callable[[Block, tuple[PlacedRecord, ...]], None] = lambda _block, _records: None
         self._queue: asyncio.Queue[events.Event] = asyncio.Queue()
         self.state = machine.initial(params, local)
         self.wants_membership = local.wants_membership
@@ -75,6 +77,7 @@ class Host:
             match seen:
                 case Block():
                     records = self._log.records(seen)
+                    self.reader(seen, records)
                     self.emit(events.BlockSeen(seen.height, seen.block_hash, records))
                 case Tip():
                     self.emit(events.CaughtUp(seen.height))

@@ -12,6 +12,7 @@ from gonka_trainer.daemon.dispatch import Wanted
 from gonka_trainer.daemon.gate import RosterGate
 from gonka_trainer.daemon.kit import Kit
 from gonka_trainer.errors import ChainError, ChainUnavailableError, DecodeError
+from gonka_trainer.ports import Receipt
 from gonka_trainer.round.environment import (
     Environment,
     decode_environment,
@@ -24,6 +25,7 @@ from gonka_trainer.types import Digest, Height, Role
 
 _LOG: Final = logging.getLogger(__name__)
 _RETRY_SECONDS: Final = 2.0
+_END_SECONDS: Final = 10.0
 
 
 class Publishing:
@@ -33,12 +35,16 @@ class Publishing:
         self._kit = kit
         self._gate = gate
         self._role = role
+        self._ending: set[asyncio.Future[Receipt]] = set()
 
     async def publish(self, wanted: Wanted) -> None:
         """Have the record on chain; the core takes the command back when it sees the record in a block."""
-        record = wanted.command.record
-        receipt = await self._kit.log.publish((record,))
-        self._kit.reporter.published(record, receipt)
+        sending = asyncio.ensure_future(self._kit.log.publish((wanted.command.record,)))
+        try:
+            await asyncio.shield(sending)
+        except asyncio.CancelledError:
+            self._let_end(sending)
+            raise
 
     async def join(self, wanted: Wanted) -> None:
         """Send joins until one counts."""
@@ -63,8 +69,18 @@ class Publishing:
 
     async def send_join(self, after: Height) -> None:
         """Have a join, written above `after`, in a block."""
-        record = self._record(after)
-        self._kit.reporter.published(record, await self._kit.log.publish((record,)))
+        await self._kit.log.publish((self._record(after),))
+
+    def _let_end(self, sending: asyncio.Future[Receipt]) -> None:
+        """Let a sending that is no longer wanted see its own block and clear its traces; then give it up."""
+        ending = asyncio.ensure_future(asyncio.wait_for(sending, _END_SECONDS))
+        self._ending.add(ending)
+        ending.add_done_callback(self._ended)
+
+    def _ended(self, ending: asyncio.Future[Receipt]) -> None:
+        self._ending.discard(ending)
+        if not ending.cancelled():
+            ending.exception()
 
     async def read_environment(self, wanted: Wanted) -> None:
         """Read it from the chain, or by its final digest from those who have the preimage."""

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from gonka_trainer import jobs
-from gonka_trainer.ports import Receipt
+from gonka_trainer.ports import Block
 from gonka_trainer.round import events
-from gonka_trainer.round.records import Record
+from gonka_trainer.round.records import PlacedRecord
 from gonka_trainer.round.state import CoreState
 from gonka_trainer.round.summary import RoundSummary
-from gonka_trainer.types import Address
+from gonka_trainer.types import Address, sha256
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -25,9 +25,10 @@ class Reporter:
     Nothing here decides anything, and a report that is lost in a crash is not missed: the journal has the facts.
     """
 
-    def __init__(self, folder: Path, name: Callable[[Address], str], host: str, run: str) -> None:
+    def __init__(self, folder: Path, name: Callable[[Address], str], host: str, run: str, key: Address) -> None:
         self._folder = folder
         self._name = name
+        self._key = key
         self._status: dict[str, Any] = {"host": host, "run": run, "transactions": 0, "sent_bytes": 0, "got_bytes": 0}
         self._own: dict[int, dict[str, Any]] = {}
         self._replaying = True
@@ -68,13 +69,18 @@ class Reporter:
         """Keep facts of this host's own part in a round for the round's line."""
         self._own.setdefault(round_number, {}).update(facts)
 
-    def published(self, record: Record, receipt: Receipt) -> None:
-        """A record of this host is in a block."""
-        kind, round_number = type(record).__name__, getattr(record, "round", None)
-        line = {"record": kind, "round": round_number, "hash": receipt.tx_hash, "height": receipt.height}
-        self._append("transactions.jsonl", {**line, "fee": receipt.fee, "gas_used": receipt.gas_used})
-        self.count(transactions=1)
-        _LOG.info("%s of round %s is in block %d: %s", kind, round_number, receipt.height, receipt.tx_hash)
+    def block(self, block: Block, records: Sequence[PlacedRecord]) -> None:
+        """Take note of this host's own records in a block that was read."""
+        for placed in records:
+            if placed.author != self._key:
+                continue
+            transaction = block.transactions[placed.transaction]
+            kind, round_number = type(placed.record).__name__, getattr(placed.record, "round", None)
+            tx_hash = sha256(transaction).hex().upper()
+            line = {"record": kind, "round": round_number, "hash": tx_hash, "height": block.height}
+            self._append("transactions.jsonl", {**line, "bytes": len(transaction)})
+            self.count(transactions=1)
+            _LOG.info("%s of round %s is in block %d: %s", kind, round_number, block.height, tx_hash)
 
     def evaluated(self, label: str, loss: float) -> None:
         """The outer model of a state was evaluated on the held-out split."""

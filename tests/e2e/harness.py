@@ -136,7 +136,14 @@ def numpy_command() -> str:
 
 
 def toy_manifest(
-    stage: Stage, height: int, data: Path, carrier: str, rounds: int, windows: WindowSpec = WINDOWS, **changes: Any
+    stage: Stage,
+    height: int,
+    data: Path,
+    carrier: str,
+    rounds: int,
+    windows: WindowSpec,
+    min_weight: int,
+    **changes: Any,
 ) -> Manifest:
     """A run of a thousand parameters whose worker needs no torch; `changes` replace fields of the manifest."""
     layout = Layout(tuple(Entry(*entry) for entry in TOY_PARAMETERS), 256)
@@ -160,7 +167,7 @@ def toy_manifest(
         "codec_version": 1,
         "outer": OuterSpec(0.7, 0.5, "clipped_mean"),
         "windows": windows,
-        "membership": MembershipSpec("equal", members, -(-2 * len(members) // 3)),
+        "membership": MembershipSpec("equal", members, min_weight),
         "end": EndSpec(rounds, 0),
     }
     return Manifest(**{**fields, **changes})
@@ -176,9 +183,10 @@ async def toy_net(
     block_seconds: float = 0.3,
     before_start: Callable[[Stage, Accepted], Awaitable[None]] | None = None,
     windows: WindowSpec = WINDOWS,
+    min_weight: int = 0,
     **changes: Any,
 ) -> AsyncIterator[Net]:
-    """A devnet, a run and its hosts, started; everything is stopped at the end."""
+    """A devnet, a run and its hosts, started; everything is stopped at the end. `min_weight` 0: two thirds."""
     data = out / "corpus.txt"
     data.write_bytes(text())
     stage = Stage(out, hosts, chain_version, block_seconds)
@@ -187,7 +195,8 @@ async def toy_net(
         async with open_client(stage.chain) as client:
             node = await client.info()
         carrier = "kv" if node.training_module else "memo"
-        document = render_manifest(toy_manifest(stage, node.height, data, carrier, rounds, windows, **changes))
+        floor = min_weight or -(-2 * hosts // 3)
+        document = render_manifest(toy_manifest(stage, node.height, data, carrier, rounds, windows, floor, **changes))
         (out / "manifest.json").write_bytes(document)
         run = accept(document, "manifest.json")
         if before_start is not None:

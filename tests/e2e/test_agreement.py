@@ -1,4 +1,4 @@
-"""All hosts end every round with the same root, on both generations of the chain."""
+"""All hosts end every round with the same root, on both generations of the chain, and it is the reference's."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.harness import toy_net
+from tests.e2e.reference import Reference
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 
 @pytest.mark.parametrize("chain_version", ["0.2.0", "0.2.16"])
-async def test_all_hosts_post_the_same_root_every_round(tmp_path: Path, chain_version: str) -> None:
-    async with toy_net(tmp_path, chain_version=chain_version, rounds=3) as net:
+@pytest.mark.parametrize("codec", ["int8", "f32"])
+async def test_all_hosts_post_the_reference_root_every_round(tmp_path: Path, chain_version: str, codec: str) -> None:
+    async with toy_net(tmp_path, chain_version=chain_version, rounds=3, min_weight=3, codec=codec) as net:
         await net.until_ended()
         for host in net.hosts:
             rounds = net.rounds(host)
@@ -23,3 +25,9 @@ async def test_all_hosts_post_the_same_root_every_round(tmp_path: Path, chain_ve
                 assert {post["root"] for post in r["states"].values()} == {r["root"]}
         histories = [[(r["root"], r["included"], r["heights"]) for r in net.rounds(host)] for host in net.hosts]
         assert histories[0] == histories[1] == histories[2]
+        reference = Reference(tmp_path / "manifest.json", net.blobs)
+        for r in net.rounds(net.hosts[0]):
+            reference.apply(r)
+            assert reference.root() == r["root"]
+        commits = [t for host in net.hosts for t in net.transactions(host) if t["record"] == "Commit"]
+        assert len(commits) == 9

@@ -40,7 +40,7 @@ WINDOWS: Final[dict[str, Any]] = {
     "extensions": 2,
     "state_blocks": 20,
 }
-_FIRST_OPENING_BLOCKS: Final = 5
+_FIRST_OPENING_BLOCKS: Final = 25
 
 
 def request(node: NodeInfo, data: Path, participants: tuple[str, ...], rounds: int) -> Request:

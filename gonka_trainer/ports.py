@@ -290,5 +290,8 @@ class Trainer(Protocol):
     def finish(self, round_number: int) -> None:
         """Ask for the round's end after the step in hand."""
 
+    async def stop(self) -> None:
+        """Have the worker end after the job in hand; the next job starts one."""
+
     async def evaluate(self, label: str, path: str) -> jobs.Evaluated:
         """Return the held-out loss of the parameters in a flat file."""

@@ -146,6 +146,8 @@ class RunHost:
         async with asyncio.TaskGroup() as group:
             group.create_task(host.run(_actions(kit, gate, publishing)))
             group.create_task(evaluating.run())
+            group.create_task(evaluating.warm_up())
+            group.create_task(evaluating.rest(self.ended))
             group.create_task(checking.run())
             group.create_task(publishing.keep_endpoint())
 

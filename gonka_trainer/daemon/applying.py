@@ -36,7 +36,9 @@ class Applying:
         command: Apply = wanted.command
         await asyncio.to_thread(prove_default_mode)
         good = {} if command.attempt else self._known_forms(command.round)
-        index = await asyncio.to_thread(apply_round, self._kit.run, self._kit.store, command, good)
+        applied = await asyncio.to_thread(apply_round, self._kit.run, self._kit.store, command, good)
+        self._kit.reporter.clipped(command.round, applied.clips)
+        index = applied.index
         _LOG.info("round %d: state root %s (try %d)", command.round, index.root.hex(), command.attempt)
         self._kit.emit(StateComputed(command.round, index.root, command.attempt, index.header.tokens))
 

@@ -17,6 +17,7 @@ from gonka_trainer.round.summary import RoundSummary
 from gonka_trainer.types import Address, sha256
 
 _LOG: Final = logging.getLogger(__name__)
+_NOTABLE_CLIP: Final = 0.5  # honest updates differ in length, but hardly by a factor of two
 
 
 class Reporter:
@@ -82,6 +83,13 @@ class Reporter:
             self.count(transactions=1)
             _LOG.info("%s of round %s is in block %d: %s", kind, round_number, block.height, tx_hash)
 
+    def clipped(self, round_number: int, clips: Mapping[Address, float]) -> None:
+        """Some included updates were made smaller by these factors: name those that stand out."""
+        for participant, factor in clips.items():
+            if factor < _NOTABLE_CLIP:
+                text = "round %d: the update of %s is %.1f times as long as the median: clipped to it"
+                _LOG.warning(text, round_number, self._name(participant), 1 / factor if factor else float("inf"))
+
     def evaluated(self, label: str, loss: float) -> None:
         """The outer model of a state was evaluated on the held-out split."""
         self._append("evaluations.jsonl", {"label": label, "loss": loss})
@@ -90,6 +98,10 @@ class Reporter:
 
     def _round_ended(self, summary: RoundSummary) -> None:
         _LOG.info("round %d is %s: %s", summary.round, summary.outcome, summary.reason or f"{len(summary.included)} in")
+        for post in summary.posts:
+            if summary.root not in {None, post.root}:
+                who, root = self._name(post.participant), post.root.hex()
+                _LOG.warning("round %d: %s posted another state root than the final one: %s", summary.round, who, root)
         own = self._own.pop(summary.round, {})
         self._append("rounds.jsonl", {**summary_document(summary, self._name), "own": own})
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -50,8 +51,16 @@ def make_initial(run: Run, store: Objects) -> Digest:
     return index.root
 
 
-def apply_round(run: Run, store: Objects, command: Apply, good: Mapping[Address, bool]) -> StateIndex:
-    """Compute the state after the round from the included blobs, store it, and return its index.
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """The new state's index, and for each update that is longer than the median the factor that clips it to it."""
+
+    index: StateIndex
+    clips: Mapping[Address, float]
+
+
+def apply_round(run: Run, store: Objects, command: Apply, good: Mapping[Address, bool]) -> Applied:
+    """Compute the state after the round from the included blobs, store it, and return its index and what was clipped.
 
     `good` says of each included blob whether its form was found good when it came; what it does not name is looked at.
     """
@@ -77,7 +86,14 @@ def apply_round(run: Run, store: Objects, command: Apply, good: Mapping[Address,
         steps = former.outer_steps + (1 if total else 0)
         index = index_state(layout, parameters, momentum, former.tokens + total, steps)
         _publish_state(draft, index, parameters, momentum)
-    return index
+    return Applied(index, _clips(parts, weights, total))
+
+
+def _clips(parts: Sequence[Contribution], weights: Sequence[np.float32], total: int) -> dict[Address, float]:
+    shares = (
+        (part, float(weight) * total / part.tokens) for part, weight in zip(parts, weights, strict=True) if part.tokens
+    )
+    return {part.participant: share for part, share in shares if share < 1}
 
 
 def _vectors(draft: ObjectDraft, layout: Layout) -> tuple[np.memmap[Any, Any], np.memmap[Any, Any]]:

@@ -91,6 +91,11 @@ class Trainer:
         assert isinstance(answer, Evaluated)
         return answer
 
+    async def stop(self) -> None:
+        """Have the worker end, once the job in hand is done: the GPU is free afterwards. The next job starts one."""
+        async with self._turn:
+            await self._process.stop()
+
     async def close(self) -> None:
         """Give up a start that is under way."""
         if self._starting is not None and self._starting.cancel():

@@ -32,7 +32,7 @@ INNER: Final[dict[str, Any]] = {
     "batch_sequences": 4,
     "sequence_tokens": 128,
 }
-# Over so few rounds the momentum of the large first step is still felt in the last one: 0.3 does better than 0.5 or 0.9.
+# Over so few rounds the large first step is still felt in the last one through momentum: 0.3 does better than 0.9.
 OUTER: Final[dict[str, Any]] = {"learning_rate": 0.8, "momentum": 0.3}
 _SCHEDULE_ROUNDS: Final = 8  # the learning rate would end after two rounds more: it is still useful in the last one
 WINDOWS: Final[dict[str, Any]] = {

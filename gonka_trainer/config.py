@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
 
 from gonka_trainer.errors import ConfigError
 from gonka_trainer.manifest.strict import build
@@ -25,7 +25,8 @@ class ChainConfig:
     """The chain node: gRPC `host:port`, CometBFT's RPC as URL, and what transactions pay.
 
     `chain_id` must be what the node says. `fee_granter` (bech32) pays the fees if it is given. `gas_price` is a decimal
-    in `denom`; `fee_cap` the most that one transaction may cost. `style` is unordered or ordered.
+    in `denom`; `fee_cap` the most that one transaction may cost. `style` is unordered or ordered. `verify` checks
+    blocks against their hashes: for a node that is not your own.
     """
 
     grpc: str
@@ -38,6 +39,7 @@ class ChainConfig:
     fee_cap: int = 1_000_000_000
     fee_granter: str = ""
     style: str = "unordered"
+    verify: bool = False
     poll_seconds: float = 0.5
 
 
@@ -54,11 +56,14 @@ class KeyConfig:
 
 @dataclass(frozen=True)
 class ExchangeConfig:
-    """`bind` is where the peer server listens, `advertise` the `host:port` at which other hosts reach it (NAT)."""
+    """`bind` is where the peer server listens, `advertise` the `host:port` at which other hosts reach it (NAT).
+
+    `streams_per_peer` is how many streams one peer may have open here at once.
+    """
 
     bind: str
     advertise: str
-    streams_per_peer: int = 4
+    streams_per_peer: int = 16
 
 
 @dataclass(frozen=True)
@@ -137,11 +142,19 @@ def _overlay(document: dict[str, Any], environment: Mapping[str, str]) -> None:
         for name, text in environment.items():
             start = f"{_PREFIX}{section.upper()}_"
             if name.startswith(start):
-                document.setdefault(section, {})[name.removeprefix(start).lower()] = _value(text)
+                key = name.removeprefix(start).lower()
+                document.setdefault(section, {})[key] = _value(text, _kind(section, key))
 
 
-def _value(text: str) -> Any:
-    """TOML's own reading where it has one (numbers, booleans, lists), else the text itself."""
+def _kind(section: str, key: str) -> object:
+    hints = get_type_hints(get_type_hints(Config)[section])
+    return hints.get(key)
+
+
+def _value(text: str, kind: object) -> Any:
+    """Return the text itself where text is wanted, else TOML's reading of it (numbers, booleans, lists)."""
+    if kind is str:
+        return text
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:

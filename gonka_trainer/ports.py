@@ -170,7 +170,7 @@ class ObjectSource(Protocol):
 
 
 class Gate(Protocol):
-    """Who may ask for what (PROTOCOL.md 1: serving by role)."""
+    """Who may ask for what (docs/protocol.md 1: serving by role)."""
 
     def caller(self, spki: Digest) -> Address | None:
         """Return the participant that a certificate's SPKI digest belongs to, if it is in the run's joins."""

@@ -50,7 +50,7 @@ def u64(value: int) -> bytes:
 
 
 class Role(enum.IntEnum):
-    """What a join makes of its author (PROTOCOL.md 1)."""
+    """What a join makes of its author (docs/protocol.md 1)."""
 
     MEMBER = 0
     VALIDATOR = 1

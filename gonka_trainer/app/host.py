@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -30,6 +30,7 @@ from gonka_trainer.daemon.training import Training
 from gonka_trainer.exchange.client import PeerClient
 from gonka_trainer.exchange.fetcher import PeerFetcher
 from gonka_trainer.exchange.identity import Identity, load_or_create_identity
+from gonka_trainer.exchange.limits import DEFAULT_LIMITS
 from gonka_trainer.exchange.server import PeerServer
 from gonka_trainer.ports import Endpoint, RunLog
 from gonka_trainer.round import commands
@@ -158,8 +159,10 @@ class RunHost:
     async def _peers(
         self, identity: Identity, gate: RosterGate, store: ObjectStore
     ) -> AsyncIterator[tuple[PeerServer, PeerClient]]:
+        exchange = self._config.exchange
+        limits = replace(DEFAULT_LIMITS, streams_per_peer=exchange.streams_per_peer)
         async with (
-            PeerServer(identity, gate, store, self._config.exchange.bind) as server,
+            PeerServer(identity, gate, store, exchange.bind, limits) as server,
             PeerClient(identity) as peers,
         ):
             _LOG.info("serving peers on port %d", server.port)

@@ -22,7 +22,7 @@ from gonka_trainer.types import Digest, Height
 def open_client(chain: ChainConfig) -> ChainClient:
     """Return the client, to be entered."""
     node = NodeAddress(chain.grpc, chain.rpc)
-    return ChainClient(node, chain_id=chain.chain_id or None, prefix=chain.prefix)
+    return ChainClient(node, chain_id=chain.chain_id or None, prefix=chain.prefix, verify=chain.verify)
 
 
 def make_sender(client: ChainClient, chain: ChainConfig, key: AccountKey, folder: Path) -> Sender:

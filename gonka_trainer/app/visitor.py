@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -23,7 +23,7 @@ from gonka_trainer.exchange.fetcher import PeerFetcher
 from gonka_trainer.exchange.identity import Identity
 from gonka_trainer.gradient.state import open_state
 from gonka_trainer.manifest import manifest_hash
-from gonka_trainer.ports import Endpoint, Fetched, RunLog, StoredObject
+from gonka_trainer.ports import Blame, Endpoint, RunLog, StoredObject
 from gonka_trainer.round import membership
 from gonka_trainer.round.membership import Membership, Place
 from gonka_trainer.round.records import Join
@@ -48,11 +48,14 @@ class Visitor:
         """Get the manifest's document from any host of the run; ConfigError when nobody gives it."""
         endpoints = await self._introduce(run, carrier, since)
         async with self._fetcher() as fetcher:
+            blames: tuple[Blame, ...] = ()
             for _ in range(_TRIES):
                 got = await fetcher.document(endpoints, run, lambda document: manifest_hash(document) == run)
                 if isinstance(got, bytes):
                     return accept(got, f"manifest {run.hex()}")
+                blames = got
                 await asyncio.sleep(_RETRY_SECONDS)
+        _say(blames)
         raise ConfigError(
             f"none of {len(endpoints)} hosts of the run gives the manifest {run.hex()}",
             "get the document from the run's author and name its file",
@@ -78,7 +81,7 @@ class Visitor:
                     holders,
                     lambda preamble, leaves: open_state(final.root, preamble, leaves, manifest.layout),
                 )
-                _say(got)
+                _say(got.blames)
                 if got.stored is not None:
                     return final.number, final.root, got.stored
                 await asyncio.sleep(_RETRY_SECONDS)
@@ -123,6 +126,6 @@ class Visitor:
             yield PeerFetcher(peers, self._store)
 
 
-def _say(got: Fetched) -> None:
-    for blame in got.blames:
+def _say(blames: Iterable[Blame]) -> None:
+    for blame in blames:
         _LOG.warning("host %s: %s (%s)", blame.participant.hex(), blame.verdict.fault, blame.verdict.detail)

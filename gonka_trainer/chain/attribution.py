@@ -1,4 +1,4 @@
-"""From a block's transactions to records and their authors: pure, total, the same on every host (PROTOCOL.md 2).
+"""From a block's transactions to records and their authors: pure, total, the same on every host (docs/protocol.md 2).
 
 What counts, decided byte for byte:
 
@@ -172,7 +172,7 @@ def announced_task(block: Block, manifest_hash: Digest, prefix: str) -> int | No
     """Return the task id of the block's first key-value announcement of the manifest, None when it has none.
 
     The run's task on the `kv` carrier is that of the first such announcement from the manifest's log height on; who
-    sent it does not matter, for the module accepts records of anybody under the same task (golden/README.md 14).
+    sent it does not matter, for the module accepts records of anybody under the same task.
     """
     for transaction, result in zip(block.transactions, block.results, strict=True):
         body = decode_body(transaction) if result.code == 0 else None

@@ -48,7 +48,7 @@ class AccountKey:
     def sign(self, message: bytes) -> bytes:
         """Return the 64-byte signature r || s of SHA-256 of the message: RFC 6979, s in the lower half.
 
-        Chains refuse a high s (golden/README.md 12).
+        Chains refuse a high s.
         """
         der = self._secret.sign(message, ec.ECDSA(hashes.SHA256(), deterministic_signing=True))
         r, s = decode_dss_signature(der)

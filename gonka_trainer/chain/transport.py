@@ -161,7 +161,7 @@ class RpcNode:
         if "lowest height is" in details:
             return GoneError(
                 f"chain node {self.url} no longer has the block: {details}",
-                "use a node that keeps its blocks (min-retain-blocks = 0), or sync from a checkpoint",
+                "use a node that keeps its blocks (min-retain-blocks = 0)",
             )
         if "not persisting" in details:
             return ChainError(

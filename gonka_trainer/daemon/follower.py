@@ -32,8 +32,12 @@ class Follower:
         self._poll_seconds = poll_seconds
         self._last_hash: Digest | None = None
 
-    async def follow(self, start: Height) -> AsyncIterator[Block | Tip]:
-        """Yield `Block`s from `start` on without end, and a `Tip` whenever there is no further one yet."""
+    async def follow(self, start: Height, last_hash: Digest | None = None) -> AsyncIterator[Block | Tip]:
+        """Yield `Block`s from `start` on without end, and a `Tip` whenever there is no further one yet.
+
+        `last_hash` is of the block before `start`, if this host knows it.
+        """
+        self._last_hash = last_hash
         height, wait = start, self._poll_seconds
         while True:
             try:

@@ -13,7 +13,7 @@ from gonka_trainer.round.commands import Command
 from gonka_trainer.round.params import Local, RoundParams
 from gonka_trainer.round.records import PlacedRecord
 from gonka_trainer.round.state import CoreState
-from gonka_trainer.types import Height
+from gonka_trainer.types import Digest, Height
 
 Observer = Callable[[CoreState, CoreState, events.Event], None]
 """Called after each step with the former and the new state; for reports only."""
@@ -35,6 +35,7 @@ class Host:
         self._queue: asyncio.Queue[events.Event] = asyncio.Queue()
         self.state = machine.initial(params, local)
         self.wants_membership = local.wants_membership
+        self._last_hash: Digest | None = None
 
     @property
     def local(self) -> Local:
@@ -48,6 +49,8 @@ class Host:
     def replay(self) -> tuple[Command, ...]:
         """Bring the state to where the journal ends, and return what is wanted there."""
         for event in self._journal.replay():
+            if isinstance(event, events.BlockSeen):
+                self._last_hash = event.block_hash
             former = self.state
             self.state, _ = machine.step(self._params, self.local, former, event)
             self.observer(former, self.state, event)
@@ -73,7 +76,7 @@ class Host:
     async def _follow(self) -> None:
         seen_height = self.state.queue[-1].height if self.state.queue else self.state.height
         start = Height(max(self._params.log_height, seen_height + 1))
-        async for seen in self._follower.follow(start):
+        async for seen in self._follower.follow(start, self._last_hash):
             match seen:
                 case Block():
                     records = self._log.records(seen)

@@ -30,7 +30,7 @@ class Reporter:
         self._folder = folder
         self._name = name
         self._key = key
-        self._status: dict[str, Any] = {"host": host, "run": run, "transactions": 0, "sent_bytes": 0, "got_bytes": 0}
+        self._status: dict[str, Any] = {"host": host, "run": run, "transactions": 0, "got_bytes": 0}
         self._own: dict[int, dict[str, Any]] = {}
         self._replaying = True
 

@@ -1,4 +1,4 @@
-"""Holding others' possession proofs against the bytes: who attests what it does not hold is named (PROTOCOL.md 4)."""
+"""Holding possession proofs against the bytes: who did not read what it attests is named (docs/protocol.md 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The peer server: serves blobs, states and documents to those who may have them (PROTOCOL.md 1, 3)."""
+"""The peer server: serves blobs, states and documents to those who may have them (docs/protocol.md 1, 3)."""
 
 from __future__ import annotations
 

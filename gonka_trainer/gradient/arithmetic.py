@@ -1,7 +1,7 @@
 """Proof that this machine computes as the protocol says: float32, to nearest even, subnormals kept, nothing fused.
 
 A library built with -ffast-math sets flush-to-zero for the thread that loads it and for those started later
-(TRAPS.md); then the momentum of an untouched weight ends at another value and this host disagrees with all others. The
+Then the momentum of an untouched weight ends at another value and this host disagrees with all others. The
 mode belongs to a thread and can change at any time, so each task proves it around its own work.
 """
 

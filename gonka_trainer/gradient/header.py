@@ -1,4 +1,4 @@
-"""The header of a blob, its commitment, and the rules a header must keep (DESIGN.md 4, PROTOCOL.md 4)."""
+"""The header of a blob, its commitment, and the rules a header must keep (docs/protocol.md 4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The possession proof of an attestation (PROTOCOL.md 4): only who has the bytes can compute it."""
+"""The possession proof of an attestation (docs/protocol.md 3): only who has the bytes can compute it."""
 
 from __future__ import annotations
 

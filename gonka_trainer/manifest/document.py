@@ -26,7 +26,8 @@ from gonka_trainer.manifest.strict import build
 from gonka_trainer.types import Digest, sha256
 
 FORMAT: Final = "gonka-trainer/manifest/1"
-MAX_MANIFEST_BYTES: Final = 4 << 20
+MAX_MANIFEST_BYTES: Final = 1 << 20  # what the exchange carries as a document
+_MAX_BLOCKS: Final = 10_000_000
 _TAG: Final = b"gonka-trainer/manifest-hash/1"
 _REMEDY: Final = "`gonka-trainer spec new` writes a manifest; see docs/protocol.md for its fields"
 
@@ -94,8 +95,13 @@ def parse_manifest(document: bytes, where: str = "manifest") -> Manifest:
         raise ConfigError(f"{where}: not JSON: {error}", _REMEDY) from error
     manifest = build(Manifest, value, where, _REMEDY)
     _check_rules(manifest, where)
-    if document != render_manifest(manifest):
-        raise ConfigError(f"{where}: not in canonical form", "`gonka-trainer spec check` says what it would be")
+    try:
+        layout, canonical = manifest.layout, render_manifest(manifest)
+    except ValueError as error:  # a parameter that cannot be, a number that is not finite, text that is not Unicode
+        raise ConfigError(f"{where}: {error}", _REMEDY) from error
+    if layout.total_elements == 0 or document != canonical:
+        what = "has no parameters" if layout.total_elements == 0 else "is not in canonical form"
+        raise ConfigError(f"{where}: {what}", "have it written by `gonka-trainer spec new`")
     return manifest
 
 
@@ -107,8 +113,12 @@ def _canonical(value: Any) -> bytes:
 def _check_rules(m: Manifest, where: str) -> None:
     rules: tuple[tuple[bool, str], ...] = (
         (m.format == FORMAT, f"format is {m.format!r:.60}, this program reads {FORMAT}"),
+        (
+            1 <= len(m.chain_id) <= 64 and m.chain_id.isascii() and m.chain_id.isprintable(),
+            "chain_id must be 1..64 ASCII",
+        ),
         (m.carrier in {"memo", "kv"}, f"carrier {m.carrier!r:.60} is neither memo nor kv"),
-        (1 <= m.log_height < m.start_height, "log_height must be at least 1 and below start_height"),
+        (1 <= m.log_height < m.start_height < 1 << 62, "log_height must be at least 1 and below start_height"),
         (m.tokenizer == "bytes", f"tokenizer {m.tokenizer!r:.60} is unknown (bytes)"),
         (bool(m.parameters), "parameters: the list is empty"),
         (1 <= m.chunk_elements <= 512 * 1024, "chunk_elements must be 1..524288"),
@@ -152,6 +162,7 @@ def _window_rules(m: Manifest) -> tuple[tuple[bool, str], ...]:
     w = m.windows
     return (
         (min(w.train_blocks, w.commit_blocks, w.attest_blocks) >= 1, "windows: each must be at least one block"),
+        (max(vars(w).values()) <= _MAX_BLOCKS, f"windows: none may be above {_MAX_BLOCKS}"),
         (w.state_blocks >= w.attest_blocks, "windows.state_blocks must not be below attest_blocks"),
         (0 <= w.extensions <= 100 and w.margin_blocks >= 0, "windows.extensions must be 0..100, margin_blocks not < 0"),
         (w.absent_rounds >= 2, "windows.absent_rounds must be at least 2"),
@@ -166,8 +177,9 @@ def _membership_rules(m: Manifest) -> tuple[tuple[bool, str], ...]:
         (s.weights in {"equal", "chain"}, f"membership.weights {s.weights!r:.60} is neither equal nor chain"),
         ((s.weights == "equal") == listed, "membership.participants belongs to weights equal, and only to it"),
         (len(set(s.participants)) == len(s.participants), "membership.participants names somebody twice"),
-        (s.min_weight >= 1, "membership.min_weight must be at least 1"),
+        (1 <= s.min_weight < 1 << 62, "membership.min_weight must be at least 1"),
         (not listed or s.min_weight <= len(s.participants), "membership.min_weight is more than all participants"),
+        (e.rounds < 1 << 32 and e.tokens < 1 << 63, "end.rounds and end.tokens are too large"),
         (e.rounds >= 0 and e.tokens >= 0 and e.rounds + e.tokens > 0, "end: rounds or tokens must be given"),
     )
 

@@ -63,7 +63,7 @@ class OuterSpec:
 
 @dataclass(frozen=True)
 class WindowSpec:
-    """Windows of a round in blocks (PROTOCOL.md 3); `extensions` of the attest window at most."""
+    """Windows of a round in blocks (docs/protocol.md 3); `extensions` of the attest window at most."""
 
     train_blocks: int
     margin_blocks: int

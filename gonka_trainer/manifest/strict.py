@@ -39,8 +39,8 @@ def _read(kind: Any, value: Any, where: str, remedy: str) -> Any:
         return _read_tuple(typing.get_args(kind), value, where, remedy)
     if origin is dict and isinstance(value, dict):
         return value
-    if kind is float and isinstance(value, float) and math.isfinite(value):
-        return value
+    if kind is float and type(value) in (int, float) and math.isfinite(value):
+        return float(value)
     if kind in (int, str, bool) and type(value) is kind:
         return value
     raise ConfigError(f"{where}: {value!r:.60} is not {getattr(kind, '__name__', kind)}", remedy)

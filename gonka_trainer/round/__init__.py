@@ -1,1 +1,1 @@
-"""The protocol's core: pure functions over heights, digests and addresses (PROTOCOL.md 1-3)."""
+"""The protocol's core: pure functions over heights, digests and addresses (docs/protocol.md 1-3)."""

@@ -1,4 +1,4 @@
-"""Absence: who is dropped, and when (PROTOCOL.md 3)."""
+"""Absence: who is dropped, and when (docs/protocol.md 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bitmaps over a round's sorted committers (PROTOCOL.md 4): bit i is bit 7 - (i mod 8) of byte i // 8."""
+"""Bitmaps over a round's sorted committers (docs/protocol.md 3): bit i is bit 7 - (i mod 8) of byte i // 8."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one whole block does: its records in order, then at most one transition (PROTOCOL.md 3)."""
+"""What one whole block does: its records in order, then at most one transition (docs/protocol.md 3)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def work_in(params: RoundParams, local: Local, state: CoreState, block: BlockSee
     """Work in the next block: all its records, the transition that is due after it, the opening of a next round."""
     state = replace(state, height=block.height)
     if state.ended:
-        return state
+        return _after_the_end(state, block)
     if block.height >= params.log_height:
         for placed in block.records:
             state = _record(params, local, state, placed)
@@ -45,6 +45,16 @@ def work_in(params: RoundParams, local: Local, state: CoreState, block: BlockSee
     current, end = final.after_block(params, state.current, block.height, block.block_hash)
     state = replace(state, current=current)
     return state if end is None else _end_round(params, local, state, current, end)
+
+
+def _after_the_end(state: CoreState, block: BlockSeen) -> CoreState:
+    """Let who is in the run change on: its hosts go on serving, also to those who come when it is over."""
+    for placed in block.records:
+        if isinstance(placed.record, Delegate | Revoke | Join | Leave):
+            place = Place(block.height, placed.transaction, placed.message)
+            members, why = membership.apply(state.membership, place, placed.author, placed.record)
+            state = noted(replace(state, membership=members), block.height, placed.author, why)
+    return state
 
 
 def _record(params: RoundParams, local: Local, state: CoreState, placed: PlacedRecord) -> CoreState:

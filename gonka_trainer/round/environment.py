@@ -1,4 +1,4 @@
-"""What a round reads from the chain besides records: the epoch schedule and the validation weights (PROTOCOL.md 3)."""
+"""What a round reads from the chain besides records: epoch schedule and validation weights (docs/protocol.md 3)."""
 
 from __future__ import annotations
 

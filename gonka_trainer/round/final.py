@@ -1,4 +1,4 @@
-"""How an open round goes on after a whole block, and what is left of it when it has ended (PROTOCOL.md 3)."""
+"""How an open round goes on after a whole block, and what is left of it when it has ended (docs/protocol.md 3)."""
 
 from __future__ import annotations
 

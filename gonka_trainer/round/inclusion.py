@@ -1,4 +1,4 @@
-"""Commits, attestations and state records of the open round: which count, and what follows (PROTOCOL.md 2 and 3)."""
+"""Commits, attestations and state records of the open round: which count, what follows (docs/protocol.md 2 and 3)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CONTRADICTIONS = (_EQUIVOCATION, _OTHER_LIST, _BAD_BITMAP)
 
 
 def list_digest(close_hash: Digest, committers: Iterable[Address]) -> bytes:
-    """Return the digest of the sorted committers, bound to the block hash at the close (PROTOCOL.md 4)."""
+    """Return the digest of the sorted committers, bound to the block hash at the close (docs/protocol.md 3)."""
     return sha256(tags.COMMITTERS, close_hash, *sorted(committers))[:LIST_DIGEST_BYTES]
 
 

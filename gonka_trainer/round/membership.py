@@ -1,4 +1,4 @@
-"""Who speaks for whom, who has joined, left or is barred (PROTOCOL.md 1), and what else outlives a round.
+"""Who speaks for whom, who has joined, left or is barred (docs/protocol.md 1), and what else outlives a round.
 
 A pair (K, P) is complete when K's last join names P, and K = P or P's last delegate names K. Completing it makes K
 the *speaker* of P until another pair of P is complete, P revokes K, or K joins another participant.

@@ -1,4 +1,4 @@
-"""Names derived from the manifest and the chain: run id, topic, registry topic (PROTOCOL.md 1), byte for byte.
+"""Names derived from the manifest and the chain: run id, topic, registry topic (docs/protocol.md 1), byte for byte.
 
     run id          SHA-256("gonka-trainer/run/1" || u32 length || chain id || manifest hash, 32 raw bytes)
     topic           the first 20 bytes of SHA-256("gonka-trainer/topic/1" || run id)

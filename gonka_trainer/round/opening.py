@@ -1,4 +1,4 @@
-"""How a round opens: which environment its roster is drawn from, and when it must wait for one (PROTOCOL.md 3)."""
+"""How a round opens: which environment its roster is drawn from, and when it must wait for one (docs/protocol.md 3)."""
 
 from __future__ import annotations
 

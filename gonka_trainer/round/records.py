@@ -1,4 +1,4 @@
-"""The records of the run log: what each holds and its canonical bytes (PROTOCOL.md 2).
+"""The records of the run log: what each holds and its canonical bytes (docs/protocol.md 2).
 
 A record is `version u8 || kind u8 || fields`; integers are big-endian and of fixed width, digests and addresses raw,
 free-length bytes stand behind a u8 length. At most 192 bytes, so that the base64 fits a memo of 256 bytes.
@@ -119,7 +119,7 @@ class Challenge:
 
 @dataclass(frozen=True, slots=True)
 class VerdictRecord:
-    """The author's finding on a segment: `outcome` 0 is no objection, others name the fault."""
+    """The author's finding on a segment: `outcome` 0 is no objection, 1 no answer, others name the fault."""
 
     subject: Address
     round: int

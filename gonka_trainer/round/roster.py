@@ -1,4 +1,4 @@
-"""The roster R of a round: seats, voices, weights and keys, frozen at the opening (PROTOCOL.md, assumption and 1)."""
+"""The roster R of a round: seats, voices, weights, keys, frozen at the opening (docs/protocol.md, assumption and 1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which blocks are scheduled proof of compute, and when a round's training ends (PROTOCOL.md 3, `train`)."""
+"""Which blocks are scheduled proof of compute, and when a round's training ends (docs/protocol.md 3, `train`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Challenges, verdicts and the exclusions that follow from them (PROTOCOL.md 6)."""
+"""Challenges, verdicts and the exclusions that follow from them (docs/protocol.md 6)."""
 
 from __future__ import annotations
 

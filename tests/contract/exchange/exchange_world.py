@@ -98,7 +98,7 @@ class World:
 def make_state(layout: Layout = LAYOUT, seed: int = 1) -> tuple[StateIndex, bytes]:
     random = np.random.default_rng(seed)
     parameters, momentum = random.standard_normal((2, layout.total_elements)).astype(np.float32)
-    return index_state(RUN, layout, parameters, momentum, 10, 1, threads=1), parameters.tobytes() + momentum.tobytes()
+    return index_state(layout, parameters, momentum, 10, 1, threads=1), parameters.tobytes() + momentum.tobytes()
 
 
 def make_blob(author: str, layout: Layout = LAYOUT, **changes: Any) -> tuple[BlobIndex, bytes]:
@@ -138,7 +138,7 @@ def keep(store: ObjectStore, kind: str, key: bytes, number: int, index: ChunkInd
 
 
 def state_opener(root: Digest, layout: Layout = LAYOUT) -> Callable[[bytes, bytes], ChunkIndex | Verdict]:
-    return lambda preamble, leaves: open_state(root, preamble, leaves, layout, RUN)
+    return lambda preamble, leaves: open_state(root, preamble, leaves, layout)
 
 
 def blob_opener(

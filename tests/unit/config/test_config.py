@@ -43,12 +43,15 @@ def test_the_environment_stands_above_the_file(tmp_path: Path) -> None:
     environment = {
         "GONKA_TRAINER_CHAIN_GRPC": "node:9090",
         "GONKA_TRAINER_WORKER_THREADS": "8",
+        "GONKA_TRAINER_CHAIN_GAS_PRICE": "0.25",
+        "GONKA_TRAINER_CHAIN_POLL_SECONDS": "1",
         "GONKA_TRAINER_WORKER_EVALUATE": "false",
         "GONKA_TRAINER_DATA_DIR": "/var/lib/gonka-trainer",
         "OTHER": "x",
     }
     config = load_config(write(tmp_path, GOOD), environment)
     assert (config.chain.grpc, config.worker.threads, config.worker.evaluate) == ("node:9090", 8, False)
+    assert (config.chain.gas_price, config.chain.poll_seconds) == ("0.25", 1.0)
     assert config.data_path == Path("/var/lib/gonka-trainer")
 
 

@@ -1,4 +1,4 @@
-"""Absence, drops and the way back (PROTOCOL.md 3); the examples at the end of that chapter."""
+"""Absence, drops and the way back (docs/protocol.md 3); the examples at the end of that chapter."""
 
 from __future__ import annotations
 

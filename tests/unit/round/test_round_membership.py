@@ -1,4 +1,4 @@
-"""Who speaks for whom (PROTOCOL.md 1) and the heights that joins, leaves, delegates and revokes carry (2)."""
+"""Who speaks for whom (docs/protocol.md 1) and the heights that joins, leaves, delegates and revokes carry (2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which environment an opening reads, and how blocks wait for it (PROTOCOL.md 3, Environment)."""
+"""Which environment an opening reads, and how blocks wait for it (docs/protocol.md 3, Environment)."""
 
 from __future__ import annotations
 

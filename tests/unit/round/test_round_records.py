@@ -1,4 +1,4 @@
-"""The records' canonical bytes: golden vectors of every kind, and the codec's properties (PROTOCOL.md 2)."""
+"""The records' canonical bytes: golden vectors of every kind, and the codec's properties (docs/protocol.md 2)."""
 
 from __future__ import annotations
 

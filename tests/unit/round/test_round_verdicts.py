@@ -1,4 +1,4 @@
-"""Challenges, verdicts, exclusions (PROTOCOL.md 6)."""
+"""Challenges, verdicts, exclusions (docs/protocol.md 6)."""
 
 from __future__ import annotations
 

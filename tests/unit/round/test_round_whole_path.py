@@ -1,4 +1,4 @@
-"""Whole rounds, driven by the commands alone, and the examples at the end of PROTOCOL.md 3."""
+"""Whole rounds, driven by the commands alone, and the examples at the end of docs/protocol.md 3."""
 
 from __future__ import annotations
 

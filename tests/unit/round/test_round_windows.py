@@ -1,4 +1,4 @@
-"""Windows, majorities and keys of commits, attestations and state records (PROTOCOL.md 2 and 3)."""
+"""Windows, majorities and keys of commits, attestations and state records (docs/protocol.md 2 and 3)."""
 
 from __future__ import annotations
 

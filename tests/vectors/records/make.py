@@ -1,4 +1,4 @@
-"""Write records.json: every record kind by `struct` alone, from the layout in PROTOCOL.md 2, not by the codec.
+"""Write records.json: every record kind by `struct` alone, from the layout in docs/protocol.md 2, not by the codec.
 
 python tests/vectors/records/make.py
 """

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from typing import Any, Final
 
-from gonka_trainer.errors import ChainError, UserError, WorkerError
+from gonka_trainer.errors import ChainError, WorkerError
 from gonka_trainer.round import commands
 
 _LOG: Final = logging.getLogger(__name__)
@@ -85,7 +85,9 @@ class Dispatcher:
                 self._tasks[key][0].update(command)
             else:
                 box = Wanted(command)
-                self._tasks[key] = (box, asyncio.create_task(self._run(box), name=str(key)[:80]))
+                task = asyncio.create_task(self._run(box), name=str(key)[:80])
+                task.add_done_callback(self._ended)
+                self._tasks[key] = (box, task)
 
     async def failed(self) -> None:
         """Wait until a task has failed for good, and raise its error."""
@@ -100,14 +102,9 @@ class Dispatcher:
             except (ChainError, WorkerError) as error:
                 _LOG.error("%s: %s", type(box.command).__name__, error)
                 await asyncio.sleep(_RETRY_SECONDS)
-            except UserError as error:
-                self._fail(error)
-                return None
-            except (ArithmeticError, LookupError, OSError, RuntimeError, TypeError, ValueError) as error:
-                # A fault of ours must end the daemon, not one silent task of it.
-                self._fail(error)
-                return None
 
-    def _fail(self, error: Exception) -> None:
-        if self._fatal is not None and not self._fatal.done():
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """Take any other error of a task as the end of the host: a fault must not end one task in silence."""
+        error = None if task.cancelled() else task.exception()
+        if error is not None and self._fatal is not None and not self._fatal.done():
             self._fatal.set_exception(error)

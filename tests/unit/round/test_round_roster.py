@@ -1,4 +1,4 @@
-"""Who is in R, with which weight, with or without a voice, and when it may decide (docs/protocol.md, assumption and 1)."""
+"""Who is in R, with which weight and voice, and when it may decide (docs/protocol.md, assumption and 1)."""
 
 from __future__ import annotations
 

@@ -169,6 +169,18 @@ def _check(config: Config, where: str) -> None:
         raise ConfigError(f"{where}: exchange.advertise: {host!r} is longer than 64 bytes", "use a shorter name")
     if not config.chain.rpc.startswith(("http://", "https://")):
         raise ConfigError(f"{where}: chain.rpc: {config.chain.rpc!r} is not a URL", "such as http://127.0.0.1:26657")
+    worker = config.worker
+    ranges = (
+        (0.01 <= config.chain.poll_seconds <= 3600, "chain.poll_seconds must be 0.01 to 3600"),
+        (config.chain.fee_cap >= 0, "chain.fee_cap must not be negative"),
+        (1 <= config.exchange.streams_per_peer <= 1024, "exchange.streams_per_peer must be 1 to 1024"),
+        (worker.processes == 1, "worker.processes must be 1 in this version"),
+        (1 <= worker.threads <= 1024, "worker.threads must be 1 to 1024"),
+        (worker.start_seconds > 0, "worker.start_seconds must be positive"),
+    )
+    for holds, text in ranges:
+        if not holds:
+            raise ConfigError(f"{where}: {text}", _REMEDY)
     if config.chain.style not in {"unordered", "ordered"}:
         raise ConfigError(f"{where}: chain.style: {config.chain.style!r} is neither unordered nor ordered", _REMEDY)
     for number in config.runs.accept:

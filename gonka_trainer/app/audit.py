@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gonka_trainer.app.reading import RunReader
+from gonka_trainer.daemon.roots import late_roots, other_roots
 from gonka_trainer.round.state import CoreState
-from gonka_trainer.round.summary import Note, Outcome, RoundSummary
+from gonka_trainer.round.summary import Note, RoundSummary
 
 
 @dataclass(frozen=True)
@@ -24,27 +25,14 @@ async def audit(reader: RunReader, progress: Callable[[int], None] = lambda _hei
     """Replay the run to the chain's tip."""
     rounds: list[RoundSummary] = []
     notes: list[Note] = []
-    async for block, _, state in reader.to_tip():
+    former = reader.state
+    async for block, event, state in reader.to_tip():
         progress(block.height)
         notes += state.notes
+        notes += late_roots(former.last, former.membership, event.height, event.records)
         if state.last is not None and (not rounds or rounds[-1].round != state.last.round):
             rounds.append(state.last)
-            notes += _other_roots(state.last)
+            notes += other_roots(state.last)
+        former = state
     wrong = tuple(note for note in notes if note.contradicts)
     return Audit(tuple(rounds), wrong, tuple(note for note in notes if not note.contradicts), reader.state)
-
-
-def _other_roots(summary: RoundSummary) -> list[Note]:
-    """Return a note for each participant that posted another root than the final one."""
-    if summary.outcome is not Outcome.FINAL:
-        return []
-    return [
-        Note(
-            post.height,
-            post.participant,
-            f"round {summary.round}: posted root {post.root.hex()}, final is {(summary.root or b'').hex()}",
-            contradicts=True,
-        )
-        for post in summary.posts
-        if post.root != summary.root
-    ]

@@ -27,6 +27,7 @@ from gonka_trainer.daemon.publishing import Publishing
 from gonka_trainer.daemon.report import Reporter
 from gonka_trainer.daemon.spotcheck import SpotCheck
 from gonka_trainer.daemon.training import Training
+from gonka_trainer.errors import ConfigError
 from gonka_trainer.exchange.client import PeerClient
 from gonka_trainer.exchange.fetcher import PeerFetcher
 from gonka_trainer.exchange.identity import Identity, load_or_create_identity
@@ -38,11 +39,12 @@ from gonka_trainer.round.events import Event
 from gonka_trainer.round.params import Local
 from gonka_trainer.round.state import CoreState
 from gonka_trainer.round.summary import Phase
+from gonka_trainer.storage.files import write_atomic
 from gonka_trainer.storage.journal import Journal
 from gonka_trainer.storage.objects import ObjectStore
 from gonka_trainer.trainer.process import WorkerSettings
 from gonka_trainer.trainer.trainer import Trainer, open_trainer
-from gonka_trainer.types import Address, Role
+from gonka_trainer.types import Address, Digest, Role
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -53,6 +55,15 @@ class Speaker:
 
     participant: Address
     key: Address
+
+
+def has_begun(config: Config, run: Accepted) -> bool:
+    """Whether this host has a journal of the run."""
+    return (_folder(config, round_params(run.manifest, run.hash, config.chain.prefix).run_id) / "journal").exists()
+
+
+def _folder(config: Config, run_id: Digest) -> Path:
+    return config.data_path / "runs" / run_id.hex()[:16]
 
 
 class RunHost:
@@ -82,6 +93,7 @@ class RunHost:
         """Serve the run until cancelled or until an error ends it."""
         work = self.folder / "work"
         work.mkdir(parents=True, exist_ok=True)
+        self._check_speaker()
         (self.folder / "manifest.json").write_bytes(self._accepted.document)
         identity = load_or_create_identity(self._config.data_path / "tls.pem")
         with (
@@ -92,6 +104,17 @@ class RunHost:
                 _LOG.warning("%s", journal.warning)
             store.put_document(self._accepted.hash, self._accepted.document)
             await self._assemble(identity, store, journal, work)
+
+    def _check_speaker(self) -> None:
+        """Refuse to go on with another's journal: its commitments are of another's blobs."""
+        path, own = self.folder / "participant", self.name(self._speaker.participant)
+        if not path.exists():
+            write_atomic(path, own.encode())
+        elif path.read_text() != own:
+            raise ConfigError(
+                f"{self.folder} is of participant {path.read_text()}, this daemon speaks for {own}",
+                "set keys.participant or keys.account_file back, or use another data_dir",
+            )
 
     def _journal_path(self) -> Path:
         folder = self.folder / "journal"

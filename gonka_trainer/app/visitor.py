@@ -92,11 +92,22 @@ class Visitor:
         chain_id = await self._chain.chain_id()
         carrier = await carrier_of(self._chain, carrier_name, chain_id, run, since)
         members, height = await self._members(carrier, since)
+        self._check_stranger(members)
         own = members.join_of(self._sender.address)
         if own is None or own.spki != self._identity.spki:
             await self._join(self._log(carrier), members, height)
         found = (endpoint_of(p, members.join_of(p)) for p in sorted(members.participants))
         return tuple(e for e in found if e is not None and e.participant != self._sender.address)
+
+    def _check_stranger(self, members: Membership) -> None:
+        """Refuse a key that is in the run with a voice: joining as an observer would end that."""
+        speaks_for = members.speaks_for(self._sender.address)
+        join = None if speaks_for is None else members.join_of(speaks_for)
+        if join is not None and join.role is not Role.OBSERVER and join.spki != self._identity.spki:
+            raise ConfigError(
+                f"{self._sender.text} speaks for a member of the run",
+                "fetch with another account's key: a member that joins as an observer departs",
+            )
 
     async def _members(self, carrier: Carrier, since: Height) -> tuple[Membership, Height]:
         members = Membership()

@@ -10,7 +10,7 @@ from gonka_trainer.daemon.blobs import proof
 from gonka_trainer.daemon.dispatch import Wanted
 from gonka_trainer.daemon.kit import Kit
 from gonka_trainer.daemon.states import apply_round
-from gonka_trainer.errors import ProtocolError
+from gonka_trainer.errors import MachineError, ProtocolError
 from gonka_trainer.gradient.arithmetic import prove_default_mode
 from gonka_trainer.round.commands import Apply, Halt, Keep, ProvePossession
 from gonka_trainer.round.events import PossessionProved, StateComputed
@@ -35,8 +35,14 @@ class Applying:
         """Make the outer step and store the new state."""
         command: Apply = wanted.command
         await asyncio.to_thread(prove_default_mode)
-        good = {} if command.attempt else self._known_forms(command.round)
-        applied = await asyncio.to_thread(apply_round, self._kit.run, self._kit.store, command, good)
+        good = self._known_forms(command)
+        try:
+            applied = await asyncio.to_thread(apply_round, self._kit.run, self._kit.store, command, good)
+        except ValueError as error:
+            raise MachineError(
+                f"round {command.round}: the new state cannot be: {error}",
+                "check the machine's memory and disk, then move the run's folder away: the daemon reads the run again",
+            ) from error
         self._kit.reporter.clipped(command.round, applied.clips)
         index = applied.index
         _LOG.info("round %d: state root %s (try %d)", command.round, index.root.hex(), command.attempt)
@@ -55,11 +61,12 @@ class Applying:
             "keep the data directory as evidence, and check the machine (memory, CPU) and the version first",
         )
 
-    def _known_forms(self, round_number: int) -> dict[Address, bool]:
-        """Return what was found of the round's blobs when they came; a second attempt looks at all bytes again."""
+    def _known_forms(self, command: Apply) -> dict[Address, bool]:
+        """Return what was found of the round's blobs when they came; a second attempt looks at the good ones again."""
         own = self._kit.state().own
-        work = own.work if own.work.number == round_number else own.former
-        return dict(work.held) if work.number == round_number else {}
+        work = own.work if own.work.number == command.round else own.former
+        held = work.held if work.number == command.round else {}
+        return {who: good for who, good in held.items() if not (good and command.attempt)}
 
     def _possession(self, command: ProvePossession) -> bytes:
         kit = self._kit

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from gonka_trainer.daemon.kit import Kit
-from gonka_trainer.daemon.states import blob_index
+from gonka_trainer.daemon.states import blob_index, check_bytes
+from gonka_trainer.errors import StorageError
 from gonka_trainer.gradient.blob import BlobIndex
 from gonka_trainer.gradient.possession import possession
 from gonka_trainer.round.state import Round
@@ -16,7 +17,7 @@ from gonka_trainer.types import Address, Digest
 def proof(kit: Kit, current: Round, attester: Address, authors: Sequence[Address]) -> bytes:
     """Return the possession proof of `attester` over the blobs of `authors`, all of which must be here.
 
-    `authors` are in the order of their addresses. StorageError when a blob is not whole.
+    `authors` are in the order of their addresses. StorageError when a blob is not whole, or its bytes changed on disk.
     """
     blobs = []
     for author in authors:
@@ -28,8 +29,13 @@ def proof(kit: Kit, current: Round, attester: Address, authors: Sequence[Address
 
 def _chunk_reader(index: BlobIndex, payload: Path) -> Callable[[int], bytes]:
     def read(i: int) -> bytes:
-        with payload.open("rb") as file:
-            file.seek(index.offset(i))
-            return file.read(index.chunk_bytes(i))
+        try:
+            with payload.open("rb") as file:
+                file.seek(index.offset(i))
+                data = file.read(index.chunk_bytes(i))
+        except OSError as error:
+            raise StorageError(f"{payload}: cannot be read: {error.strerror}", "look at the disk") from error
+        check_bytes(index, i, data)
+        return data
 
     return read

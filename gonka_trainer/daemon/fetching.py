@@ -39,7 +39,7 @@ class Fetching:
                 "blob", command.commitment, command.round, holders, partial(self._open_blob, command)
             )
             self._blame(f"blob of {self._gate.name(command.participant)} in round {command.round}", got)
-            if got.stored is not None:
+            if got.stored is not None or not got.form.good:
                 return self._held(command, got.stored, got.form)
             await wanted.change(_RETRY_SECONDS)
 
@@ -76,9 +76,12 @@ class Fetching:
     def _open_blob(self, command: Fetch, preamble: bytes, leaf_list: bytes) -> ChunkIndex | Verdict:
         run = self._kit.run
         expected = run.expected(command.round, command.participant, command.base_root)
-        return open_blob(command.commitment, preamble, leaf_list, expected, run.layout)
+        index = open_blob(command.commitment, preamble, leaf_list, expected, run.layout)
+        if isinstance(index, Verdict) or index.header_verdict.good:
+            return index
+        return index.header_verdict  # weight 0 for everybody: its bytes, which may be any number, are not fetched
 
-    def _held(self, command: Fetch, stored: StoredObject, form: Verdict) -> None:
+    def _held(self, command: Fetch, stored: StoredObject | None, form: Verdict) -> None:
         if not form.good:
             _LOG.warning(
                 "round %d: the blob of %s breaks a rule (%s: %s): not attested, weight 0",
@@ -87,7 +90,8 @@ class Fetching:
                 form.fault,
                 form.detail,
             )
-        self._kit.reporter.count(got_bytes=stored.payload.stat().st_size)
+        if stored is not None:
+            self._kit.reporter.count(got_bytes=stored.payload.stat().st_size)
         self._kit.emit(BlobHeld(command.round, command.participant, form.good))
 
     def _endpoints(self, participants: Iterable[Address]) -> Sequence[Endpoint]:
@@ -101,5 +105,3 @@ class Fetching:
             # A peer that cannot be reached, or is a block behind, is everyday; everything else is its fault.
             level = logging.INFO if verdict.fault is Fault.UNREACHABLE else logging.WARNING
             _LOG.log(level, "%s: %s: %s (%s)", what, who, verdict.fault, verdict.detail)
-        if got.stored is None and not got.form.good:
-            _LOG.warning("%s: nothing to fetch: %s (%s)", what, got.form.fault, got.form.detail)

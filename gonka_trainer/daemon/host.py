@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from gonka_trainer.daemon.dispatch import Action, Dispatcher
 from gonka_trainer.daemon.follower import Follower, Tip
@@ -54,6 +55,8 @@ class Host:
             former = self.state
             self.state, _ = machine.step(self._params, self.local, former, event)
             self.observer(former, self.state, event)
+        # Blocks may have passed meanwhile: nothing is begun on the old state before the tip is reached again.
+        self.state = replace(self.state, own=replace(self.state.own, caught_up=False))
         return machine.commands(self._params, self.local, self.state)
 
     async def run(self, actions: Mapping[type, Action]) -> None:
@@ -82,5 +85,5 @@ class Host:
                     records = self._log.records(seen)
                     self.reader(seen, records)
                     self.emit(events.BlockSeen(seen.height, seen.block_hash, records))
-                case Tip():
+                case Tip() if not self.state.own.caught_up:
                     self.emit(events.CaughtUp(seen.height))

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from gonka_trainer import jobs
+from gonka_trainer.daemon.roots import late_roots, other_roots
 from gonka_trainer.ports import Block
 from gonka_trainer.round import events
 from gonka_trainer.round.records import PlacedRecord
 from gonka_trainer.round.state import CoreState
-from gonka_trainer.round.summary import RoundSummary
+from gonka_trainer.round.summary import Note, RoundSummary
 from gonka_trainer.types import Address, sha256
 
 _LOG: Final = logging.getLogger(__name__)
@@ -43,14 +44,13 @@ class Reporter:
         """Take note of a step of the core."""
         if self._replaying:
             return
-        for note in state.notes:
-            author = "" if note.author is None else f"{self._name(note.author)}: "
-            _LOG.info("block %d: %s%s", note.height, author, note.text)
+        self._say(logging.INFO, state.notes)
         if (former.round, former.phase) != (state.round, state.phase):
             _LOG.info("round %d: %s at block %d", state.round, state.phase, state.height)
         if state.last is not None and state.last != former.last:
             self._round_ended(state.last)
         if isinstance(event, events.BlockSeen):
+            self._say(logging.WARNING, late_roots(former.last, former.membership, event.height, event.records))
             self.update(height=state.height, phase=str(state.phase), round=state.round)
 
     def update(self, **values: Any) -> None:
@@ -96,25 +96,33 @@ class Reporter:
         self.update(validation_loss=loss)
         _LOG.info("validation loss of %s: %.4f nats a token", label, loss)
 
+    def _say(self, level: int, notes: Iterable[Note]) -> None:
+        for note in notes:
+            author = "" if note.author is None else f"{self._name(note.author)}: "
+            _LOG.log(level, "block %d: %s%s", note.height, author, note.text)
+
     def _round_ended(self, summary: RoundSummary) -> None:
         _LOG.info("round %d is %s: %s", summary.round, summary.outcome, summary.reason or f"{len(summary.included)} in")
-        for post in summary.posts:
-            if summary.root not in {None, post.root}:
-                who, root = self._name(post.participant), post.root.hex()
-                _LOG.warning("round %d: %s posted another state root than the final one: %s", summary.round, who, root)
+        self._say(logging.WARNING, other_roots(summary))
         own = self._own.pop(summary.round, {})
         self._append("rounds.jsonl", {**summary_document(summary, self._name), "own": own})
 
     def _append(self, name: str, line: Mapping[str, Any]) -> None:
-        with (self._folder / name).open("a") as file:
-            file.write(json.dumps(line) + "\n")
+        try:
+            with (self._folder / name).open("a") as file:
+                file.write(json.dumps(line) + "\n")
+        except OSError as error:
+            _LOG.warning("%s cannot be written: %s", self._folder / name, error.strerror)
 
     def _write_status(self) -> None:
         if self._replaying:
             return
         temporary = self._folder / "status.json.new"
-        temporary.write_text(json.dumps(self._status))
-        temporary.replace(self._folder / "status.json")
+        try:
+            temporary.write_text(json.dumps(self._status))
+            temporary.replace(self._folder / "status.json")
+        except OSError as error:
+            _LOG.warning("%s cannot be written: %s", temporary, error.strerror)
 
 
 def summary_document(summary: RoundSummary, name: Callable[[Address], str]) -> dict[str, Any]:

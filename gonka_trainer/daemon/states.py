@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -12,15 +12,20 @@ import numpy.typing as npt
 from gonka_trainer.daemon.kit import Run
 from gonka_trainer.errors import MachineError, StorageError
 from gonka_trainer.gradient.aggregate import Contribution, coefficients
-from gonka_trainer.gradient.arrays import F32
+from gonka_trainer.gradient.arrays import F32, Buffer
 from gonka_trainer.gradient.blob import BlobIndex, open_blob
 from gonka_trainer.gradient.initial import initial_parameters
 from gonka_trainer.gradient.layout import Layout
 from gonka_trainer.gradient.outer import outer_step
-from gonka_trainer.gradient.state import StateIndex, decode_state_header, index_state
+from gonka_trainer.gradient.parallel import in_order
+from gonka_trainer.gradient.state import StateIndex, decode_state_header, index_state, open_state
 from gonka_trainer.ports import ObjectDraft, Objects, StoredObject
 from gonka_trainer.round.commands import Apply
 from gonka_trainer.types import Address, Digest, Fault, Verdict
+
+_START_AFRESH: Final = (
+    "check disk and memory, then move the run's folder away: the daemon reads the run again and fetches the state"
+)
 
 
 def parameters_of(stored: StoredObject, layout: Layout) -> F32:
@@ -62,12 +67,17 @@ class Applied:
 def apply_round(run: Run, store: Objects, command: Apply, good: Mapping[Address, bool]) -> Applied:
     """Compute the state after the round from the included blobs, store it, and return its index and what was clipped.
 
-    `good` says of each included blob whether its form was found good when it came; what it does not name is looked at.
+    `good` says of each included blob whether its form was found good when it came: one that was not has weight 0 and
+    is left out; what it does not name is looked at.
+    StorageError when the former state is not here, or its bytes are no longer those of its root: from a damaged one
+    this host would post a root of its own.
     """
     layout = run.layout
     base = _stored_state(store, command.base_root)
+    _check_state(command.base_root, base, layout)
     former = decode_state_header(base.preamble)
-    parts = [_contribution(run, store, command, *each, good) for each in command.included]
+    used = [each for each in command.included if good.get(each[0]) is not False]
+    parts = [_contribution(run, store, command, *each, good) for each in used]
     weights = coefficients(parts)
     total = sum(part.tokens for part in parts)
     with store.draft(8 * layout.total_elements) as draft:
@@ -117,8 +127,7 @@ def blob_index(
     index = None if stored is None else open_blob(commitment, stored.preamble, stored.leaf_list, expected, run.layout)
     if stored is None or index is None or isinstance(index, Verdict):
         raise StorageError(
-            f"the blob {commitment.hex()} of round {round_number} is not on disk or damaged",
-            "remove the run's folder of blobs: the daemon fetches them again",
+            f"the blob {commitment.hex()} of round {round_number} is not on disk or damaged", _START_AFRESH
         )
     return index, stored
 
@@ -143,15 +152,39 @@ def _whole_form(index: BlobIndex, payload: npt.NDArray[np.uint8]) -> bool:
     """Look at every chunk again; StorageError when the bytes are no longer those that were fetched."""
     form = True
     for i in range(index.count):
-        verdict = index.check(i, payload[index.offset(i) : index.offset(i) + index.chunk_bytes(i)])
-        if verdict.fault is Fault.DIGEST:
-            raise StorageError(f"chunk {i} of blob {index.commitment.hex()} changed on disk", "check the disk")
+        verdict = check_bytes(index, i, payload[index.offset(i) : index.offset(i) + index.chunk_bytes(i)])
         form = form and verdict.good
     return form
+
+
+def check_bytes(index: BlobIndex, chunk: int, data: Buffer) -> Verdict:
+    """Return what `index.check` says of bytes from disk; StorageError when they are not those that were fetched."""
+    verdict = index.check(chunk, data)
+    if verdict.fault is Fault.DIGEST:
+        raise StorageError(f"the blob {index.commitment.hex()} changed on disk: {verdict.detail}", _START_AFRESH)
+    return verdict
+
+
+def _check_state(root: Digest, stored: StoredObject, layout: Layout) -> None:
+    index = open_state(root, stored.preamble, stored.leaf_list, layout)
+    if isinstance(index, Verdict):
+        raise _damaged(root, index.detail)
+    payload = np.memmap(stored.payload, np.uint8, "r")
+
+    def check(i: int) -> Verdict:
+        return index.check(i, payload[index.offset(i) : index.offset(i) + index.chunk_bytes(i)])
+
+    for verdict in in_order(check, index.count):
+        if not verdict.good:
+            raise _damaged(root, verdict.detail)
+
+
+def _damaged(root: Digest, detail: str) -> StorageError:
+    return StorageError(f"the state {root.hex()} changed on disk: {detail}", _START_AFRESH)
 
 
 def _stored_state(store: Objects, root: Digest) -> StoredObject:
     stored = store.state(root)
     if stored is None:
-        raise StorageError(f"the state {root.hex()} is not on disk", "remove the run's folder: the daemon fetches it")
+        raise StorageError(f"the state {root.hex()} is not on disk", _START_AFRESH)
     return stored

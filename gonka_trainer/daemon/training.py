@@ -64,13 +64,14 @@ class Training:
         job = self._job(wanted.command)
         training = asyncio.ensure_future(self._kit.trainer.train(job, self._kit.reporter.progress))
         try:
+            await asyncio.sleep(0)  # the trainer takes note of the round when its call begins to run
             while not training.done():
+                if wanted.command.finish:
+                    self._kit.trainer.finish(job.round)
+                    break
                 changed = asyncio.ensure_future(wanted.change())
                 await asyncio.wait({training, changed}, return_when=asyncio.FIRST_COMPLETED)
                 changed.cancel()
-                if wanted.command.finish and not training.done():
-                    self._kit.trainer.finish(job.round)
-                    break
             return await training
         finally:
             training.cancel()

@@ -18,14 +18,25 @@ OpenIndex = Callable[[bytes, bytes], ChunkIndex | Verdict]
 _SENDERS_FAULTS: Final = {Fault.COMMITMENT, Fault.DIGEST, Fault.PROTOCOL, Fault.UNREACHABLE}
 
 
+STALL_SECONDS: Final = 10.0
+"""After so long without any request's end, what is outstanding is asked of idle peers too."""
+
+INDEX_SECONDS: Final = 60.0
+"""A peer has so long for a whole index; then the next one is asked."""
+
+
 class Filling(Protocol):
     """An object on disk that is being filled: `storage.held.Held`. Methods block and are called from threads."""
 
     def missing(self) -> tuple[int, ...]:
         """Return the chunks that are not here, in order."""
 
-    def write(self, chunk: int, data: bytes) -> None:
-        """Put a checked chunk on disk; from then on it can be served."""
+    @property
+    def bad_form(self) -> bool:
+        """Whether a chunk that is here matches its digest and breaks a rule."""
+
+    def write(self, chunk: int, data: bytes, good: bool = True) -> None:
+        """Put a chunk whose digest is right on disk, and whether it keeps the rules; from then on it can be served."""
 
     def finish(self) -> StoredObject:
         """Mark the object as complete."""
@@ -91,6 +102,7 @@ async def fetch_object(
     if index is None:
         return fetch.outcome(None)
     filling = await asyncio.to_thread(store.begin, kind, key, round_number, index)
+    fetch.remember(filling)
     return fetch.outcome(await fetch.fill(index, filling, endpoints))
 
 
@@ -106,6 +118,11 @@ class _Fetch:
 
     def outcome(self, stored: StoredObject | None) -> Fetched:
         return Fetched(stored, self._form, tuple(self._blames))
+
+    def remember(self, filling: Filling) -> None:
+        """Take over what an earlier call found of the chunks that are here."""
+        if filling.bad_form and self._form.good:
+            self._form = Verdict(Fault.FORM, "a chunk that came before breaks a rule")
 
     async def index(self, endpoints: Sequence[Endpoint]) -> ChunkIndex | None:
         """Return the checked index: the one that is on disk, or the first good one that a peer gives."""
@@ -131,9 +148,13 @@ class _Fetch:
                     running[asyncio.create_task(self._get(index, filling, request))] = request
                 if not running:
                     break
-                done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                done, _ = await asyncio.wait(running, timeout=STALL_SECONDS, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
                     self._settle(schedule, running.pop(task), task.result())
+                if not schedule.pending:
+                    break
+                for request in () if done else schedule.again():
+                    running[asyncio.create_task(self._get(index, filling, request))] = request
         finally:
             await _cancel(running)
         return None if schedule.pending else await asyncio.to_thread(filling.finish)
@@ -156,7 +177,11 @@ class _Fetch:
 
     async def _ask_index(self, endpoint: Endpoint) -> ChunkIndex | Verdict:
         wanted = self._wanted
-        answer = await self._peers.fetch_index(endpoint, wanted.kind, wanted.key, wanted.round)
+        try:
+            async with asyncio.timeout(INDEX_SECONDS):
+                answer = await self._peers.fetch_index(endpoint, wanted.kind, wanted.key, wanted.round)
+        except TimeoutError:
+            answer = Verdict(Fault.UNREACHABLE, f"no whole index within {INDEX_SECONDS:g} s")
         return answer if isinstance(answer, Verdict) else await self._judged(*answer)
 
     async def _judged(self, preamble: bytes, leaf_list: bytes) -> ChunkIndex | Verdict:
@@ -186,7 +211,7 @@ class _Fetch:
             return verdict
         if self._form.good:
             self._form = verdict
-        await asyncio.to_thread(filling.write, chunk, data)
+        await asyncio.to_thread(filling.write, chunk, data, verdict.good)
         return GOOD
 
 

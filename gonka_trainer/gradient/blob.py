@@ -116,8 +116,9 @@ def open_blob(
     """Check a stranger's header and leaf list against the commitment.
 
     Returns COMMITMENT when the preamble is not that of C, DIGEST when the list is not that of the header: the sender's
-    faults, so another may have the true bytes. FORM when C is of bytes that are no header: the author's fault, and
-    there is nothing to fetch. Else the index, even if rules are broken (`BlobIndex.header_verdict`).
+    faults, so another may have the true bytes. FORM when C is of bytes that are no header, HEADER when it has another
+    number of leaves than the layout has chunks: the author's fault, and there is nothing to fetch. Else the index, even
+    if rules are broken (`BlobIndex.header_verdict`).
     """
     if commitment_of(preamble) != committed:
         return Verdict(Fault.COMMITMENT, "the header does not hash to the commitment")
@@ -125,6 +126,8 @@ def open_blob(
         header = decode_header(preamble)
     except DecodeError as error:
         return Verdict(Fault.FORM, f"the committed header cannot be read: {error}")
+    if header.leaf_count != layout.chunk_count:
+        return Verdict(Fault.HEADER, f"{header.leaf_count} leaves, the layout has {layout.chunk_count} chunks")
     if len(leaf_list) != header.leaf_count * ENTRY_BYTES or digest.payload_root(leaf_list) != header.payload_root:
         return Verdict(Fault.DIGEST, "the leaf list does not give the header's payload root")
     entries = digest.decode_leaf_list(leaf_list)

@@ -7,6 +7,7 @@ round-trip form; anything else is refused, so that one manifest has one hash.
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -27,6 +28,7 @@ from gonka_trainer.types import Digest, sha256
 
 FORMAT: Final = "gonka-trainer/manifest/1"
 MAX_MANIFEST_BYTES: Final = 1 << 20  # what the exchange carries as a document
+_MAX_CHUNKS: Final = 1 << 20
 _MAX_BLOCKS: Final = 10_000_000
 _TAG: Final = b"gonka-trainer/manifest-hash/1"
 _REMEDY: Final = "`gonka-trainer spec new` writes a manifest; see docs/protocol.md for its fields"
@@ -97,7 +99,10 @@ def parse_manifest(document: bytes, where: str = "manifest") -> Manifest:
     _check_rules(manifest, where)
     try:
         layout, canonical = manifest.layout, render_manifest(manifest)
-    except ValueError as error:  # a parameter that cannot be, a number that is not finite, text that is not Unicode
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # a parameter that cannot be, a number that is not finite, text that is not Unicode
         raise ConfigError(f"{where}: {error}", _REMEDY) from error
     if layout.total_elements == 0 or document != canonical:
         what = "has no parameters" if layout.total_elements == 0 else "is not in canonical form"
@@ -120,7 +125,12 @@ def _check_rules(m: Manifest, where: str) -> None:
         (m.carrier in {"memo", "kv"}, f"carrier {m.carrier!r:.60} is neither memo nor kv"),
         (1 <= m.log_height < m.start_height < 1 << 62, "log_height must be at least 1 and below start_height"),
         (m.tokenizer == "bytes", f"tokenizer {m.tokenizer!r:.60} is unknown (bytes)"),
-        (bool(m.parameters), "parameters: the list is empty"),
+        (0 < len(m.parameters) <= 1 << 16, "parameters: the list must have 1 to 65536 entries"),
+        (
+            all(_is_small(shape) for _, shape, _ in m.parameters),
+            "parameters: a shape is too large",
+        ),
+        (_chunks(m) <= _MAX_CHUNKS, f"chunk_elements: more than {_MAX_CHUNKS} chunks"),
         (1 <= m.chunk_elements <= 512 * 1024, "chunk_elements must be 1..524288"),
         (_is_digest(m.init_seed), "init_seed is not 64 lower-case hex digits"),
         (_is_digest(m.state_root), "state_root is not 64 lower-case hex digits"),
@@ -182,6 +192,14 @@ def _membership_rules(m: Manifest) -> tuple[tuple[bool, str], ...]:
         (e.rounds < 1 << 32 and e.tokens < 1 << 63, "end.rounds and end.tokens are too large"),
         (e.rounds >= 0 and e.tokens >= 0 and e.rounds + e.tokens > 0, "end: rounds or tokens must be given"),
     )
+
+
+def _is_small(shape: tuple[int, ...]) -> bool:
+    return len(shape) <= 8 and all(extent < 1 << 40 for extent in shape) and math.prod(map(abs, shape)) <= 1 << 40
+
+
+def _chunks(m: Manifest) -> int:
+    return sum(math.prod(map(abs, shape)) for _, shape, _ in m.parameters) // max(m.chunk_elements, 1)
 
 
 def _is_digest(text: str) -> bool:

@@ -48,7 +48,8 @@ class UpdateReady:
 class BlobHeld:
     """All bytes of a committed blob are here and match its commitment.
 
-    `form_good` False: they match and break a header or form rule; not attested, weight 0 if included all the same.
+    `form_good` False: what matches the commitment breaks a header or form rule; then not all bytes need be here, the
+    blob is not attested, and has weight 0 if it is included all the same.
     """
 
     round: int

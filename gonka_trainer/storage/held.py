@@ -1,6 +1,7 @@
 """One blob or state on disk: a folder with `index`, `payload` and a byte for every chunk that is there and checked.
 
-The bytes are in `chunks` while some are missing; when none is, that file is renamed to `complete`.
+The bytes are in `chunks` while some are missing; when none is, that file is renamed to `complete`. A byte also says
+whether the chunk kept the codec's rules when it came, so that a fetch that goes on later still knows.
 
 A chunk's byte is written after the payload has been synced, so a chunk that counts is on disk, whenever the power
 goes; a byte that is lost costs fetching that chunk again. (The other way, to sync nothing and to hash again at start
@@ -25,6 +26,7 @@ COMPLETE: Final = "complete"
 _INDEX: Final = "index"
 _CHUNKS: Final = "chunks"
 _HERE: Final = 1
+_BAD_FORM: Final = 2
 
 
 class Held:
@@ -53,7 +55,7 @@ class Held:
 
     def has(self, chunk: int) -> bool:
         """Whether the chunk's checked bytes are on disk."""
-        return 0 <= chunk < self._index.count and (self.complete or self._present[chunk] == _HERE)
+        return 0 <= chunk < self._index.count and (self.complete or self._present[chunk] != 0)
 
     def missing(self) -> tuple[int, ...]:
         """Return the chunks that are not here, in order."""
@@ -73,9 +75,15 @@ class Held:
             raise storage_error(error, self._folder / PAYLOAD) from error
         return data if len(data) == length else None
 
-    def write(self, chunk: int, data: bytes) -> None:
-        """Put a chunk that has been checked on disk; from then on it is here. Doing it twice changes nothing.
+    @property
+    def bad_form(self) -> bool:
+        """Whether a chunk that is here matches its digest and breaks a rule."""
+        return _BAD_FORM in self._present
 
+    def write(self, chunk: int, data: bytes, good: bool = True) -> None:
+        """Put a chunk whose digest is right on disk; from then on it is here. Doing it twice changes nothing.
+
+        `good`: it keeps the codec's rules too.
         ValueError for bytes of another length; StorageError when the disk refuses.
         """
         offset, length = self._index.span(chunk)
@@ -84,8 +92,10 @@ class Held:
         if self.has(chunk):
             return
         self._put(PAYLOAD, data, offset, sync=True)
-        self._put(_CHUNKS, bytes([_HERE]), chunk, sync=False)
-        self._present[chunk] = _HERE
+        mark = _HERE if good else _BAD_FORM
+        # The mark of a bad form is synced: forgotten, it would make this host apply what others do not.
+        self._put(_CHUNKS, bytes([mark]), chunk, sync=not good)
+        self._present[chunk] = mark
 
     def finish(self) -> StoredObject:
         """Mark the object as complete and return it; ValueError when chunks are missing."""

@@ -35,7 +35,7 @@ REFUSED_KEYS: Final = frozenset(
 
 def build_model(config: dict[str, Any]) -> nn.Module:
     """Return the model in float32 on torch's current default device; ConfigError when the configuration is no good."""
-    refused = sorted(REFUSED_KEYS & config.keys())
+    refused = sorted(_refused(config))
     if refused:
         raise ConfigError(f"model.config: {', '.join(refused)} is not allowed", "take the key out of the manifest")
     # Slow to import, so only when a model is built.
@@ -52,6 +52,13 @@ def build_model(config: dict[str, Any]) -> nn.Module:
         raise ConfigError(f"model.config: transformers refuses it: {error}", "see the model's documentation") from error
     _check(model)
     return model
+
+
+def _refused(value: Any) -> set[str]:
+    """Return the refused keys of the configuration and of all that is nested in it."""
+    if isinstance(value, dict):
+        return set(REFUSED_KEYS & value.keys()).union(*map(_refused, value.values()))
+    return set().union(*map(_refused, value)) if isinstance(value, list) else set()
 
 
 def parameters_once(model: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:

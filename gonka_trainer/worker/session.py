@@ -45,6 +45,8 @@ def open_session(manifest: Manifest, data: Path, threads: int) -> Session:
     device = pick_device()
     corpus = open_corpus(data, manifest.data)
     layout = manifest.layout
+    with torch.device("meta"):  # a stranger's configuration takes no memory before its parameters are those agreed to
+        check_layout(build_model(manifest.model.config), layout)
     model = build_model(manifest.model.config)
     check_layout(model, layout)
     # FSDP2: `fully_shard` each block and then the model here, before the move to the device.
@@ -78,4 +80,4 @@ def hardware_class(device: torch.device) -> str:
     else:
         level = torch.backends.cpu.get_cpu_capability()
         text = f"cpu {os.uname().machine} {level} threads-{torch.get_num_threads()} torch-{torch.__version__}"
-    return text[:128]
+    return "".join(c if c.isascii() and c.isprintable() else "-" for c in text)[:128]

@@ -450,3 +450,30 @@ async def test_fresh_clients_leave_no_open_files(world: World) -> None:
     for _ in range(30):
         await once()
     assert _open_files() <= before + 3
+
+
+def _bad_first_chunk(index: BlobIndex, payload: bytes) -> tuple[BlobIndex, bytes]:
+    """Return the blob with a NaN in its first chunk; leaves, header and commitment are true to it."""
+    size, first = index.chunk_bytes(0), index.entries[0]
+    data = b"\x00\x00\xc0\x7f" + payload[4:size]
+    elements = index.layout.chunk_elements_of(0)
+    leaf = digest.chunk_leaf(0, elements, first.sum_squares, data)
+    entries = (LeafEntry(leaf, first.sum_squares, size), *index.entries[1:])
+    header = replace(index.header, payload_root=digest.payload_root(digest.encode_leaf_list(entries)))
+    return BlobIndex(header, entries, index.layout), data + payload[size:]
+
+
+async def test_a_bad_form_is_remembered_by_a_fetch_that_goes_on_later(world: World) -> None:
+    """An author breaks off after a bad chunk, and serves the rest to those who ask again, also after a restart."""
+    a, c = await world.host("a"), await world.host("c")
+    index, payload = _bad_first_chunk(*make_blob("a"))
+    keep(a.store, "blob", index.commitment, ROUND, index, payload)
+    a.store.hook = lambda chunk, data: data if chunk == 0 else None
+    opener = blob_opener("a", index.commitment)
+    first = await fetch_object(c.client, [a.endpoint], "blob", index.commitment, ROUND, opener, c.store)
+    assert (first.stored, first.form.good) == (None, False)
+    a.store.hook = None
+    with HookedStore(world.folder / "c") as reopened:
+        later = await fetch_object(c.client, [a.endpoint], "blob", index.commitment, ROUND, opener, reopened)
+        assert later.stored is not None
+        assert later.form.fault is Fault.FORM

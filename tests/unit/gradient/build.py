@@ -14,7 +14,7 @@ from gonka_trainer.gradient.codec import codec
 from gonka_trainer.gradient.digest import LeafEntry, chunk_leaf, encode_leaf_list, payload_root
 from gonka_trainer.gradient.header import Expected, Header
 from gonka_trainer.gradient.layout import Entry, Layout, layout_root
-from gonka_trainer.types import ZERO_DIGEST, Address, sha256
+from gonka_trainer.types import ZERO_DIGEST, Address, Verdict, sha256
 
 
 def flat(elements: int, chunk_elements: int) -> Layout:
@@ -93,6 +93,15 @@ def blob_of(layout: Layout, gradient: F32, codec_name: str = "int8", **header: A
 
 def forged(blob: Blob, chunks: tuple[bytes, ...], sums: tuple[float, ...] | None = None, **fields: Any) -> BlobIndex:
     """Return the opened index of a blob whose author committed to these chunks, sums and header fields."""
+    result = forged_or_verdict(blob, chunks, sums, **fields)
+    assert isinstance(result, BlobIndex)
+    return result
+
+
+def forged_or_verdict(
+    blob: Blob, chunks: tuple[bytes, ...], sums: tuple[float, ...] | None = None, **fields: Any
+) -> BlobIndex | Verdict:
+    """Return what opening such a blob gives."""
     layout = blob.index.layout
     sums = sums or tuple(entry.sum_squares for entry in blob.index.entries)
     entries = tuple(
@@ -103,9 +112,7 @@ def forged(blob: Blob, chunks: tuple[bytes, ...], sums: tuple[float, ...] | None
     made = {"payload_root": payload_root(listed), "leaf_count": len(entries), "payload_bytes": sum(map(len, chunks))}
     header = replace(blob.index.header, **{**made, **fields})
     opened = BlobIndex(header, entries, layout)
-    result = open_blob(opened.commitment, opened.preamble, listed, expected_of(blob.index.header), layout)
-    assert isinstance(result, BlobIndex)
-    return result
+    return open_blob(opened.commitment, opened.preamble, listed, expected_of(blob.index.header), layout)
 
 
 def gradient(elements: int, seed: int, scale: float = 1.0) -> F32:

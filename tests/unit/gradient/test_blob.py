@@ -14,7 +14,7 @@ from gonka_trainer.gradient.codec import codec
 from gonka_trainer.gradient.digest import ENTRY_BYTES, merkle_root
 from gonka_trainer.types import Digest, Fault, Verdict, sha256
 
-from .build import Blob, blob_of, expected_of, flat, forged, gradient, header_of
+from .build import Blob, blob_of, expected_of, flat, forged, forged_or_verdict, gradient, header_of
 
 CODECS = pytest.mark.parametrize("name", ["f32", "int8"])
 LAYOUT = flat(700, 300)
@@ -228,12 +228,18 @@ def test_chunks_of_a_wrong_length_are_a_breach_of_form() -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, 2])
-def test_fewer_chunks_than_the_layout_has_are_a_breach(count: int) -> None:
+def test_fewer_chunks_than_the_layout_has_leave_nothing_to_fetch(count: int) -> None:
     sums = tuple(entry.sum_squares for entry in BLOB.index.entries[:count])
-    index = forged(
-        replace(BLOB, index=replace(BLOB.index, entries=BLOB.index.entries[:count])), BLOB.chunks[:count], sums
-    )
-    assert index.header_verdict.fault is Fault.HEADER
+    fewer = replace(BLOB, index=replace(BLOB.index, entries=BLOB.index.entries[:count]))
+    opened = forged_or_verdict(fewer, BLOB.chunks[:count], sums)
+    assert isinstance(opened, Verdict)
+    assert opened.fault is Fault.HEADER
+
+
+def test_an_absurd_number_of_leaves_is_refused_before_the_list_is_read() -> None:
+    opened = forged_or_verdict(BLOB, BLOB.chunks, leaf_count=2**32 - 1)
+    assert isinstance(opened, Verdict)
+    assert opened.fault is Fault.HEADER
 
 
 @given(st.lists(st.binary(min_size=32, max_size=32), min_size=1, max_size=20), st.data())

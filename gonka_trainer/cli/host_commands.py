@@ -10,12 +10,20 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from gonka_trainer.app.accepted import AcceptedRuns, accept
+from gonka_trainer.app.accepted import AcceptedRuns
 from gonka_trainer.app.daemon import run_daemon
 from gonka_trainer.app.leaving import publish_record
 from gonka_trainer.app.rules import parse_address, round_params
 from gonka_trainer.chain.keys import load_key
-from gonka_trainer.cli.options import DEFAULT_CONFIG, ConfigPath, host_config, parse_hash, run_async, start_logging
+from gonka_trainer.cli.options import (
+    DEFAULT_CONFIG,
+    ConfigPath,
+    host_config,
+    parse_hash,
+    read_manifest,
+    run_async,
+    start_logging,
+)
 from gonka_trainer.config import Config
 from gonka_trainer.errors import ConfigError
 from gonka_trainer.round.records import Leave
@@ -63,7 +71,7 @@ def join(manifest: Manifest, config: ConfigPath = DEFAULT_CONFIG) -> None:
         AcceptedRuns(settings.data_path).agree(run_hash)
         typer.echo(f"agreed to {run_hash.hex()}: the daemon gets the manifest from the run's hosts")
         return
-    run_ = accept(path.read_bytes(), str(path))
+    run_ = read_manifest(path)
     if settings.chain.chain_id and run_.manifest.chain_id != settings.chain.chain_id:
         raise ConfigError(
             f"{path} is a run on chain {run_.manifest.chain_id}, this host is on {settings.chain.chain_id}",
@@ -78,7 +86,7 @@ def leave(manifest: Manifest, config: ConfigPath = DEFAULT_CONFIG) -> None:
     """Leave a run at its next round: says so on chain, and keeps the daemon from joining again."""
     settings = host_config(config)
     path = Path(manifest)
-    run_hash = accept(path.read_bytes(), str(path)).hash if path.exists() else parse_hash(manifest)
+    run_hash = read_manifest(path).hash if path.exists() else parse_hash(manifest)
     runs = AcceptedRuns(settings.data_path)
     run_ = runs.get(run_hash)
     runs.leave(run_hash)

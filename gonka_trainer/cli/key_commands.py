@@ -7,13 +7,23 @@ from typing import Annotated
 
 import typer
 
-from gonka_trainer.app.accepted import accept
 from gonka_trainer.app.leaving import publish_record
 from gonka_trainer.app.rules import parse_address
 from gonka_trainer.chain.address import encode_address
 from gonka_trainer.chain.keys import create_key, load_key
 from gonka_trainer.cli import options
-from gonka_trainer.cli.options import ChainId, Denom, GasPrice, Grpc, Key, Prefix, Rpc, chain_config, run_async
+from gonka_trainer.cli.options import (
+    ChainId,
+    Denom,
+    GasPrice,
+    Grpc,
+    Key,
+    Prefix,
+    Rpc,
+    chain_config,
+    read_manifest,
+    run_async,
+)
 from gonka_trainer.round.records import Delegate, Revoke
 
 app = typer.Typer(no_args_is_help=True)
@@ -47,7 +57,7 @@ def delegate(
     gas_price: GasPrice = "0",
 ) -> None:
     """Let the daemon's key speak for the account of --key in a run; signed by that account, once."""
-    run_ = accept(manifest.read_bytes(), str(manifest))
+    run_ = read_manifest(manifest)
     named = parse_address(speaker, prefix, "speaker")
     kind = Revoke if revoke else Delegate
     chain = chain_config(grpc, rpc, chain_id or run_.manifest.chain_id, prefix, denom, gas_price)

@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
+from gonka_trainer.app.accepted import Accepted, accept
 from gonka_trainer.config import ChainConfig, Config, load_config
 from gonka_trainer.errors import ConfigError
 from gonka_trainer.types import Digest
@@ -55,6 +56,15 @@ def parse_hash(text: str) -> Digest:
     if len(value) != 32:
         raise ConfigError(f"{text!r:.80} is neither a file nor a hash (64 hex digits)", "`spec hash FILE`")
     return Digest(value)
+
+
+def read_manifest(path: Path) -> Accepted:
+    """Read a run manifest; ConfigError when the file cannot be read or is none."""
+    try:
+        document = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}", "give the path of a manifest") from error
+    return accept(document, str(path))
 
 
 def run_async(work: Coroutine[Any, Any, _T]) -> _T:

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from gonka_trainer.app.accepted import Accepted, accept
+from gonka_trainer.app.accepted import Accepted
 from gonka_trainer.app.audit import Audit, audit
 from gonka_trainer.app.opening import make_sender, open_client, task_sources
 from gonka_trainer.app.reading import RunReader
@@ -32,6 +32,7 @@ from gonka_trainer.cli.options import (
     Rpc,
     chain_config,
     parse_hash,
+    read_manifest,
     run_async,
     start_logging,
 )
@@ -66,7 +67,7 @@ def announce(
     gas_price: GasPrice = "0",
 ) -> None:
     """Put a run on chain: hosts that agreed to its hash join it."""
-    run_ = accept(manifest.read_bytes(), str(manifest))
+    run_ = read_manifest(manifest)
     chain = chain_config(grpc, rpc, run_.manifest.chain_id, prefix, denom, gas_price)
     receipt = run_async(announce_run(chain, key, run_, url))
     typer.echo(f"run {run_.manifest.name} announced in block {receipt.height}: {receipt.tx_hash}")
@@ -122,7 +123,7 @@ async def _fetch(chain: ChainConfig, key: Path, run: str, output: Path) -> tuple
 async def _manifest(client: ChainClient, visitor: Visitor, run: str) -> Accepted:
     path = Path(run)
     if path.exists():
-        return accept(path.read_bytes(), run)
+        return read_manifest(path)
     wanted = parse_hash(run)
     for source in task_sources(client, frozenset({wanted})):
         for found in await source.runs(Height(1)):
@@ -148,7 +149,7 @@ def audit_(
     prefix: Prefix = "gonka",
 ) -> None:
     """Replay a run from the chain alone and say, round by round, what happened. Exit status 2: a record contradicts."""
-    run_ = accept(manifest.read_bytes(), str(manifest))
+    run_ = read_manifest(manifest)
     found = run_async(_audit(chain_config(grpc, rpc, run_.manifest.chain_id, prefix), run_))
 
     def name(address: Address) -> str:

@@ -15,7 +15,7 @@ from gonka_trainer.app.accepted import Accepted, accept
 from gonka_trainer.app.opening import open_client
 from gonka_trainer.app.rules import round_params
 from gonka_trainer.cli import options
-from gonka_trainer.cli.options import ChainId, Grpc, Prefix, Rpc, chain_config, run_async
+from gonka_trainer.cli.options import ChainId, Grpc, Prefix, Rpc, chain_config, read_manifest, run_async
 from gonka_trainer.cli.spec_builder import Request, make_manifest
 from gonka_trainer.config import ChainConfig
 from gonka_trainer.errors import ConfigError
@@ -77,7 +77,7 @@ def new(
 @app.command()
 def check(file: File, prefix: Prefix = "gonka") -> None:
     """Check a manifest and say what it means."""
-    run_ = accept(_read(file), str(file))
+    run_ = read_manifest(file)
     params = round_params(run_.manifest, run_.hash, prefix)
     table = Table(title=f"run {run_.manifest.name}", show_header=False)
     for label, value in (*_explain(run_), ("run id", params.run_id.hex()), ("manifest hash", run_.hash.hex())):
@@ -88,7 +88,7 @@ def check(file: File, prefix: Prefix = "gonka") -> None:
 @app.command(name="hash")
 def hash_(file: File) -> None:
     """Print a manifest's hash, which names the run."""
-    typer.echo(accept(_read(file), str(file)).hash.hex())
+    typer.echo(read_manifest(file).hash.hex())
 
 
 async def _ask(chain: ChainConfig) -> NodeInfo:

@@ -18,7 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from gonka_trainer.app.accepted import Accepted, accept
+from gonka_trainer.app.audit import Audit, audit
 from gonka_trainer.app.opening import open_client
+from gonka_trainer.app.reading import RunReader, carrier_of
+from gonka_trainer.chain.attribution import block_records
 from gonka_trainer.cli.demo import collect
 from gonka_trainer.cli.demo.stage import DemoHost, Stage
 from gonka_trainer.cli.run_commands import announce_run
@@ -35,6 +38,8 @@ from gonka_trainer.manifest import (
 )
 from gonka_trainer.manifest.document import FORMAT
 from gonka_trainer.manifest.spec import EndSpec
+from gonka_trainer.round.records import Commit, PlacedRecord, Record, StateRoot
+from gonka_trainer.types import Height
 from tests.support.tiny_run import TOY_PARAMETERS, text
 
 NUMPY_WORKER = Path(__file__).parents[1] / "support" / "numpy_worker.py"
@@ -58,7 +63,7 @@ class Net:
     """A devnet with hosts, and the run that they agreed to."""
 
     out: Path
-    stage: Stage
+    stage: CastStage
     run: Accepted
     blobs: Path
     extra: dict[str, asyncio.subprocess.Process] = field(default_factory=dict)
@@ -83,6 +88,25 @@ class Net:
     def log(self, host: DemoHost) -> str:
         """The daemon's log so far."""
         return host.log.read_text() if host.log.exists() else ""
+
+    async def records(self) -> list[PlacedRecord]:
+        """All records of the run that are on chain, in order."""
+        async with open_client(self.stage.chain) as client:
+            carrier = await carrier_of(
+                client,
+                self.run.manifest.carrier,
+                self.stage.chain.chain_id,
+                self.run.hash,
+                Height(self.run.manifest.log_height),
+            )
+            tip = (await client.info()).height
+            blocks = [await client.block(Height(h)) for h in range(self.run.manifest.log_height, tip + 1)]
+        return [placed for block in blocks for placed in block_records(block, carrier)]
+
+    async def audit(self) -> Audit:
+        """The run, judged from the chain alone."""
+        async with open_client(self.stage.chain) as client:
+            return await audit(RunReader(client, self.run))
 
     def kill(self, host: DemoHost) -> None:
         """SIGKILL the daemon: nothing of it gets to clean up."""
@@ -117,17 +141,111 @@ class Net:
         who = self.hosts if hosts is None else hosts
         await self.until("the run is over", lambda: all(self.status(h).get("phase") == "ended" for h in who), seconds)
 
+    def outcomes(self, host: DemoHost) -> dict[int, str]:
+        """How the rounds that the host saw end ended: the root, or nothing for a void one."""
+        return {r["round"]: r["root"] or "" for r in self.rounds(host)}
+
+    async def until_round_ended(self, host: DemoHost, round_number: int, seconds: float = 180.0) -> dict[str, Any]:
+        """Wait until the host saw the round end, and return what it says of it."""
+        what = f"{host.name} saw round {round_number} end"
+        await self.until(what, lambda: round_number in self.outcomes(host), seconds)
+        return next(r for r in self.rounds(host) if r["round"] == round_number)
+
+    async def assert_single_words(self) -> None:
+        """Every key said at most one commitment and one root a round, and nothing on chain contradicts the protocol."""
+        said: dict[Any, set[Record]] = {}
+        for placed in await self.records():
+            if isinstance(placed.record, Commit | StateRoot):
+                key = (placed.author, type(placed.record), placed.record.round)
+                said.setdefault(key, set()).add(placed.record)
+        assert said
+        assert [key for key, records in said.items() if len(records) > 1] == []
+        assert (await self.audit()).contradictions == ()
+
+    async def assert_same_roots(self, hosts: tuple[DemoHost, ...] | None = None) -> None:
+        """In every round all posts are one root, and it is what every host reports of the rounds that it saw."""
+        told = {host.name: self.outcomes(host) for host in (self.hosts if hosts is None else hosts)}
+        found = {summary.round: summary for summary in (await self.audit()).rounds}
+        for summary in found.values():
+            assert {post.root for post in summary.posts} <= {summary.root}
+        for name, seen in told.items():
+            assert seen == {number: (found[number].root or b"").hex() for number in seen}, name
+
     def snapshot_blobs(self) -> None:
         """Link every blob that is complete on some host: hosts prune blobs two rounds later."""
         for host in self.hosts:
-            for done in (host.data / "runs").glob("*/objects/blobs/*/*/complete"):
-                folder = done.parent
-                target = self.blobs / folder.parent.name / folder.name
-                if target.exists():
-                    continue
-                target.mkdir(parents=True)
-                for name in ("index", "payload"):
-                    os.link(folder / name, target / name)
+            try:
+                for done in (host.data / "runs").glob("*/objects/blobs/*/*/complete"):
+                    self._link_blob(done.parent)
+            except FileNotFoundError:
+                continue  # pruned, or moved to its place, while we looked: the next turn looks again
+
+    def _link_blob(self, folder: Path) -> None:
+        target = self.blobs / folder.parent.name / folder.name
+        target.mkdir(parents=True, exist_ok=True)
+        for name in ("payload", "index"):
+            if not (target / name).exists():
+                os.link(folder / name, target / name)
+
+
+class CastStage(Stage):
+    """A stage on which some hosts run another program than the daemon, and on which the devnet takes more flags.
+
+    `programs`: a host's name -> what stands before `--config FILE` on its command line. `edits`: a host's name -> what
+    to replace in its configuration before its daemon starts. `absent`: hosts that are not started with the others.
+    """
+
+    def __init__(
+        self,
+        out: Path,
+        host_count: int,
+        chain_version: str,
+        block_seconds: float,
+        programs: dict[str, list[str]],
+        devnet_flags: tuple[str, ...],
+    ) -> None:
+        super().__init__(out, host_count, chain_version, block_seconds)
+        self.programs = programs
+        self.edits: dict[str, dict[str, str]] = {}
+        self.absent: set[str] = set()
+        self._devnet_flags = devnet_flags
+        self._accounts: list[str] = []
+
+    async def start_host(self, host: DemoHost) -> None:
+        if host.name in self.absent:
+            return
+        for old, new in self.edits.pop(host.name, {}).items():
+            assert old in host.config.read_text()
+            host.config.write_text(host.config.read_text().replace(old, new))
+        program = self.programs.get(host.name, ["-m", "gonka_trainer", "run"])
+        await self._start(host.name, [*program, "--config", str(host.config)], host.log)
+
+    async def _devnet(self, accounts: list[str]) -> dict[str, Any]:
+        self._accounts = accounts
+        return await super()._devnet([*accounts, *self._devnet_flags])
+
+    async def restart_chain(self, number: signal.Signals, pause: Callable[[], Awaitable[None]]) -> None:
+        """End the devnet by a signal and, after the pause, start it again on the same home and ports."""
+        self.processes["devnet"].send_signal(number)
+        await self.processes["devnet"].wait()
+        await pause()
+        addresses = ["--grpc", self.chain.grpc, "--rpc", self.chain.rpc.removeprefix("http://")]
+        await super()._devnet([*self._accounts, *self._devnet_flags, *addresses])
+
+
+async def command(*arguments: str) -> tuple[int, str, str]:
+    """Run `gonka-trainer` as a user does; return the exit status and what it wrote."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "gonka_trainer",
+        *arguments,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, err = await asyncio.wait_for(process.communicate(), 180)
+    assert process.returncode is not None
+    return process.returncode, out.decode(), err.decode()
 
 
 def numpy_command() -> str:
@@ -181,15 +299,17 @@ async def toy_net(
     rounds: int = 3,
     chain_version: str = "0.2.16",
     block_seconds: float = 0.3,
-    before_start: Callable[[Stage, Accepted], Awaitable[None]] | None = None,
+    before_start: Callable[[CastStage, Accepted], Awaitable[None]] | None = None,
     windows: WindowSpec = WINDOWS,
     min_weight: int = 0,
+    programs: dict[str, list[str]] | None = None,
+    devnet_flags: tuple[str, ...] = (),
     **changes: Any,
 ) -> AsyncIterator[Net]:
     """A devnet, a run and its hosts, started; everything is stopped at the end. `min_weight` 0: two thirds."""
     data = out / "corpus.txt"
     data.write_bytes(text())
-    stage = Stage(out, hosts, chain_version, block_seconds)
+    stage = CastStage(out, hosts, chain_version, block_seconds, programs or {}, devnet_flags)
     async with stage:
         await stage.start_chain()
         async with open_client(stage.chain) as client:
@@ -202,13 +322,18 @@ async def toy_net(
         if before_start is not None:
             await before_start(stage, run)
         await stage.start_hosts(run, data, numpy_command())
-        await announce_run(stage.chain, stage.researcher, run, "")
         net = Net(out, stage, run, out / "blobs")
+        await net.until("the daemons wait for the run", lambda: all(_waits(net, host) for host in net.hosts))
+        await announce_run(stage.chain, stage.researcher, run, "")
         collector = asyncio.create_task(_collect(net))
         try:
             yield net
         finally:
             collector.cancel()
+
+
+def _waits(net: Net, host: DemoHost) -> bool:
+    return host.name not in net.stage.processes or "no agreed run is on chain yet" in net.log(host)
 
 
 async def _collect(net: Net) -> None:

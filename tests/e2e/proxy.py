@@ -41,7 +41,7 @@ class BroadcastProxy:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._server.stop(0)
-        await self._channel.close()
+        await self._channel.close(None)
 
     async def call(self, method: str, request: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
         """Answer one call."""
@@ -52,7 +52,8 @@ class BroadcastProxy:
             self.seen["passed"] += 1
         metadata = tuple((k, v) for k, v in context.invocation_metadata() or () if k.startswith("x-cosmos"))
         try:
-            return await self._channel.unary_unary(method)(request, metadata=metadata, timeout=20)
+            call: Any = self._channel.unary_unary(method, None, None)  # bytes in, bytes out
+            return bytes(await call(request, metadata=metadata, timeout=20))
         except grpc.aio.AioRpcError as error:
             await context.abort(error.code(), error.details() or "")
             raise AssertionError("abort returned") from error
@@ -72,7 +73,7 @@ class BroadcastProxy:
         return node_pb2.BroadcastTxResponse(tx_response=answer).SerializeToString()
 
 
-class _Forward(grpc.GenericRpcHandler[bytes, bytes]):
+class _Forward(grpc.GenericRpcHandler):  # type: ignore[type-arg]
     def __init__(self, proxy: BroadcastProxy) -> None:
         self._proxy = proxy
 

@@ -2,13 +2,15 @@
 
 The lies are named by round, as {"3": "junk"}; a round without one is played honestly.
 
-    mismatch   the blob that is served does not match the commitment
+    mismatch   the bytes that are served do not match the commitment
     nan        the blob has a scale that is not a number; header, leaves and commitment are true to it
     withhold   commits and serves nothing
     huge       the pseudo-gradient times 1,000
     tokens     the header claims 10^15 tokens
     selfish    attests its own blob alone and posts a junk root
-    copycat    sends another's attestation, byte for byte
+    copycat    serves nothing, and sends another's attestation, byte for byte
+    dies       no lie: the daemon is killed before its blob is on disk
+    astray     no lie but a broken machine: every outer step is made with a rate that is one bit off
 """
 
 from __future__ import annotations
@@ -16,26 +18,30 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import logging
 import os
+import signal
+import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from gonka_trainer.app.daemon import run_daemon
-from gonka_trainer.config import load_config
+from gonka_trainer.__main__ import main as command_line
+from gonka_trainer.daemon import applying as applying_module
 from gonka_trainer.daemon import training as training_module
 from gonka_trainer.daemon.dispatch import Wanted
 from gonka_trainer.daemon.gate import RosterGate
+from gonka_trainer.daemon.kit import Run
 from gonka_trainer.daemon.publishing import Publishing
-from gonka_trainer.daemon.training import Training
-from gonka_trainer.gradient.blob import BlobIndex
-from gonka_trainer.gradient.codec import Codec
+from gonka_trainer.daemon.states import apply_round
+from gonka_trainer.errors import DecodeError
+from gonka_trainer.gradient.blob import BlobIndex, encode_blob
+from gonka_trainer.gradient.codec import Codec, codec
+from gonka_trainer.ports import StoredObject
 from gonka_trainer.round import bitmap
 from gonka_trainer.round.records import Attest, StateRoot
-from gonka_trainer.types import Digest, sha256
+from gonka_trainer.storage.objects import ObjectStore
+from gonka_trainer.types import Digest, Height, sha256
 
 LIES: dict[int, str] = {}
 JUNK = sha256(b"junk")
@@ -61,9 +67,6 @@ class NanCodec:
 
 def poisoned(data: bytes, elements: int) -> bytes:
     """Write a NaN over the first float32 that decodes as a scale: the one whose change breaks the form."""
-    from gonka_trainer.errors import DecodeError
-    from gonka_trainer.gradient.codec import codec
-
     nan = np.float32(np.nan).tobytes()
     for start in (0, elements):
         changed = data[:start] + nan + data[start + 4 :]
@@ -84,21 +87,22 @@ def lying_encode(real: Any) -> Any:
         if kind == "tokens":
             header = replace(header, tokens=10**15)
         index: BlobIndex = real(base, local, layout, encoder, header, sink)
+        if kind == "dies":
+            os.kill(os.getpid(), signal.SIGKILL)
         return index
 
     return encode
 
 
-def lying_train(real: Any) -> Any:
-    async def train(self: Training, wanted: Wanted) -> None:
-        await real(self, wanted)
-        number = wanted.command.round
-        if lie(number) == "mismatch":
-            for payload in Path(self._kit.work).parent.glob(f"objects/blobs/{number:08d}/*/payload"):
-                with payload.open("r+b") as file:
-                    file.write(b"\x55" * 16)
+def lying_read(real: Any) -> Any:
+    def read(self: ObjectStore, stored: StoredObject, chunk: int) -> bytes | None:
+        data: bytes | None = real(self, stored, chunk)
+        folder = stored.payload.parents[1].name
+        if data is not None and folder.isdigit() and lie(int(folder)) == "mismatch":
+            return b"\x55" * len(data)
+        return data
 
-    return train
+    return read
 
 
 def lying_publish(real: Any) -> Any:
@@ -108,6 +112,7 @@ def lying_publish(real: Any) -> Any:
         kind = lie(getattr(record, "round", -1))
         if kind == "selfish" and isinstance(record, Attest):
             current = self._kit.state().current
+            assert current is not None
             own = current.committers.index(self._kit.endpoint.participant)
             record = replace(record, bitmap=bitmap.pack([own], len(current.committers)))
         if kind == "selfish" and isinstance(record, StateRoot):
@@ -122,35 +127,45 @@ def lying_publish(real: Any) -> Any:
 async def another_attestation(self: Publishing, own: Attest) -> Attest:
     """Wait until somebody else's attestation of the round is on chain, and return it; our own when none comes."""
     chain, log, start = self._kit.chain, self._kit.log, self._kit.state().height
-    while self._kit.state().current is not None and self._kit.state().current.number == own.round:
+    while (current := self._kit.state().current) is not None and current.number == own.round:
         for height in range(start - 2, self._kit.state().height + 1):
-            for placed in log.records(await chain.block(height)):
+            for placed in log.records(await chain.block(Height(height))):
                 if isinstance(placed.record, Attest) and placed.author != self._kit.key:
                     return placed.record
         await asyncio.sleep(0.1)
     return own
 
 
+def astray_apply(real: Any) -> Any:
+    def apply(run: Run, store: Any, command: Any, good: Any) -> Any:
+        if lie(command.round) == "astray":
+            rate = np.nextafter(run.outer.learning_rate, np.float32(1))
+            run = replace(run, outer=replace(run.outer, learning_rate=rate))
+        return real(run, store, command, good)
+
+    return apply
+
+
 def lying_gate(real: Any) -> Any:
     def may_have_blob(self: RosterGate, caller: Any, round_number: int, commitment: Any) -> bool:
-        return lie(round_number) != "withhold" and bool(real(self, caller, round_number, commitment))
+        return lie(round_number) not in {"withhold", "copycat"} and bool(real(self, caller, round_number, commitment))
 
     return may_have_blob
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--config", type=Path)
+    parser.add_argument("--config")
     parser.add_argument("--lies", type=json.loads)
     options = parser.parse_args()
     LIES.update({int(number): kind for number, kind in options.lies.items()})
-    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    training_module.encode_blob = lying_encode(training_module.encode_blob)
-    Training.train = lying_train(Training.train)  # type: ignore[method-assign]
+    training_module.encode_blob = lying_encode(encode_blob)  # type: ignore[attr-defined]
+    applying_module.apply_round = astray_apply(apply_round)  # type: ignore[attr-defined]
+    ObjectStore.read = lying_read(ObjectStore.read)  # type: ignore[method-assign]
     Publishing.publish = lying_publish(Publishing.publish)  # type: ignore[method-assign]
     RosterGate.may_have_blob = lying_gate(RosterGate.may_have_blob)  # type: ignore[method-assign]
-    asyncio.run(run_daemon(load_config(options.config)))
+    sys.argv = ["gonka-trainer", "run", "--config", options.config]
+    command_line()
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 CHAIN_VERSION ?= 0.2.16
 
-.PHONY: setup check test test-all demo demo-baseline proto lock clean
+.PHONY: setup check test test-all sim bench demo demo-baseline proto lock clean
 
 setup: $(READY)
 
@@ -22,10 +22,16 @@ check: $(READY)
 	$(BIN)/lint-imports
 
 test: $(READY)
-	$(BIN)/pytest -m "not slow and not gpu"
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow and not gpu"
 
 test-all: $(READY)
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --dist worksteal -m "not gpu"
+
+sim: $(READY)
+	$(BIN)/python -m tests.sim --seeds 0-999 --coverage
+
+bench: $(READY)
+	$(BIN)/python bench/outer_step.py
 
 demo: $(READY)
 	$(BIN)/gonka-trainer demo --chain-version $(CHAIN_VERSION) $(if $(DATA),--data "$(DATA)")

@@ -21,6 +21,7 @@ from gonka_trainer.types import Address, Fault, Verdict
 
 _LOG: Final = logging.getLogger(__name__)
 _RETRY_SECONDS: Final = 2.0
+_FIRST_RETRY_SECONDS: Final = 0.25  # most often the other host is a block behind
 
 
 class Fetching:
@@ -32,6 +33,7 @@ class Fetching:
 
     async def fetch(self, wanted: Wanted) -> None:
         """Get a committed blob from its author or an attester, and say whether it keeps the rules."""
+        wait_seconds = _FIRST_RETRY_SECONDS
         while True:
             command: Fetch = wanted.command
             holders = self._endpoints([command.participant, *command.holders])
@@ -41,7 +43,8 @@ class Fetching:
             self._blame(f"blob of {self._gate.name(command.participant)} in round {command.round}", got)
             if got.stored is not None or not got.form.good:
                 return self._held(command, got.stored, got.form)
-            await wanted.change(_RETRY_SECONDS)
+            await wanted.change(wait_seconds)
+            wait_seconds = min(2 * wait_seconds, _RETRY_SECONDS)
 
     async def sync(self, wanted: Wanted) -> None:
         """Get a state by its root: the initial one is made here, others come from those who posted it."""

@@ -37,7 +37,7 @@ def step(params: RoundParams, local: Local, state: CoreState, event: Event) -> t
             state = _environment_read(params, local, state, event)
         case _:
             state = own.take(local, state, event)
-    state = _end_by_tokens(params, replace(state, own=own.tidy(state)))
+    state = _end_by_tokens(params, local, replace(state, own=own.tidy(state)))
     return state, wanted.commands(params, local, state)
 
 
@@ -72,7 +72,7 @@ def _environment_read(params: RoundParams, local: Local, state: CoreState, event
     return state
 
 
-def _end_by_tokens(params: RoundParams, state: CoreState) -> CoreState:
+def _end_by_tokens(params: RoundParams, local: Local, state: CoreState) -> CoreState:
     """End the run when its last final state is known to have seen the manifest's number of tokens.
 
     A round that was opened before this host knew is as if it had never been.
@@ -82,6 +82,8 @@ def _end_by_tokens(params: RoundParams, state: CoreState) -> CoreState:
         return state
     if state.own.states.get(final.root, 0) < params.tokens:
         return state
-    height = Height(state.height + len(state.queue))
-    number, told = final.number + 1, final.summary
-    return replace(state, ended=True, round=number, current=None, need=None, queue=(), height=height, last=told)
+    waiting, number, told = state.queue, final.number + 1, final.summary
+    state = replace(state, ended=True, round=number, current=None, need=None, queue=(), last=told)
+    for block in waiting:
+        state = blocks.work_in(params, local, state, block)
+    return state

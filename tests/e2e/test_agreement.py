@@ -12,8 +12,15 @@ from tests.e2e.reference import Reference
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 
-@pytest.mark.parametrize("chain_version", ["0.2.0", "0.2.16"])
-@pytest.mark.parametrize("codec", ["int8", "f32"])
+@pytest.mark.parametrize(
+    ("chain_version", "codec"),
+    [
+        ("0.2.0", "int8"),
+        ("0.2.16", "f32"),
+        pytest.param("0.2.11", "int8", marks=pytest.mark.slow),
+        pytest.param("0.2.16", "int8", marks=pytest.mark.slow),
+    ],
+)
 async def test_all_hosts_post_the_reference_root_every_round(tmp_path: Path, chain_version: str, codec: str) -> None:
     async with toy_net(tmp_path, chain_version=chain_version, rounds=3, min_weight=3, codec=codec) as net:
         await net.until_ended()

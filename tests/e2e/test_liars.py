@@ -153,6 +153,7 @@ async def test_a_host_that_computes_another_root_twice_stops_with_the_evidence(t
         assert net.log(astray).count(said) == 2, "it went on after a restart"
 
 
+@pytest.mark.slow
 async def test_a_state_that_changed_on_disk_is_refused_before_anything_is_said(tmp_path: Path) -> None:
     programs = {"host-3": [str(LIAR_PROGRAM), "--lies", json.dumps({"1": "dies"})]}
     async with toy_net(tmp_path, rounds=3, min_weight=3, windows=PATIENT, programs=programs) as net:

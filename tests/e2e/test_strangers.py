@@ -199,7 +199,7 @@ def check_landed(net: Net, found: dict[int, list[tuple[Junk, int]]], junk: Seque
         assert any(r["heights"]["opened"] <= height <= r["heights"]["ended"] for height in found), r["round"]
 
 
-@pytest.mark.parametrize("chain_version", ["0.2.16", "0.2.0"])
+@pytest.mark.parametrize("chain_version", ["0.2.16", pytest.param("0.2.0", marks=pytest.mark.slow)])
 async def test_junk_of_every_kind_changes_nothing(tmp_path: Path, chain_version: str) -> None:
     flags = (*FLAGS, "--index-lag-seconds", "2")
     rounds = 5

@@ -125,8 +125,8 @@ def die_in_sending() -> None:
 def die_with_bytes() -> None:
     write, apply, step = Held.write, Applying.apply, states.outer_step  # type: ignore[attr-defined]
 
-    def mortal_write(self: Held, chunk: int, data: bytes) -> None:
-        write(self, chunk, data)
+    def mortal_write(self: Held, *arguments: Any) -> None:
+        write(self, *arguments)
         name = self.folder.parent.name
         reach("fetching", int(name) if name.isdigit() else -1)
 
@@ -139,7 +139,7 @@ def die_with_bytes() -> None:
         reach("applying", APPLYING.get())
         return done
 
-    Held.write = mortal_write  # type: ignore[method-assign]
+    Held.write = mortal_write  # type: ignore[method-assign, assignment]
     Applying.apply = mortal_apply  # type: ignore[method-assign]
     states.outer_step = mortal_step  # type: ignore[attr-defined, assignment]
 

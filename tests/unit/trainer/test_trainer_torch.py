@@ -106,6 +106,7 @@ def test_torchrun_and_its_worker_die_with_a_daemon_that_is_killed(tmp_path: Path
 async def test_the_real_worker_from_start_to_stop(tmp_path: Path) -> None:
     run, steps, later = make_run(tmp_path, PARAMETERS), list[Progress](), list[Progress]()
     pids: list[int] = []
+    others = set(processes_below(os.getpid()))  # of other tests in this process
 
     def note(step: Progress) -> None:
         later.append(step)
@@ -114,7 +115,7 @@ async def test_the_real_worker_from_start_to_stop(tmp_path: Path) -> None:
 
     async with open_trainer(WorkerSettings(run.manifest_path, run.data, run.folder)) as trainer:
         ready = await trainer.start()
-        pids += processes_below(os.getpid())
+        pids += set(processes_below(os.getpid())) - others
         done = await trainer.train(run.job(), steps.append)
         early = await trainer.train(run.job(round=1, inner_steps=100_000, base=done.output, first_step=10), note)
         losses = [(await trainer.evaluate("", path)).loss for path in (str(run.base), done.output, early.output)]

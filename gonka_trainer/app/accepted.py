@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from gonka_trainer.errors import StorageError
 from gonka_trainer.manifest import Manifest, manifest_hash, parse_manifest
 from gonka_trainer.storage.files import write_atomic
 from gonka_trainer.types import Digest
@@ -32,13 +33,13 @@ class AcceptedRuns:
 
     def add(self, run: Accepted) -> None:
         """Agree to a run (again)."""
-        self._folder.mkdir(parents=True, exist_ok=True)
+        self._make()
         write_atomic(self._document(run.hash), run.document)
         self._left(run.hash).unlink(missing_ok=True)
 
     def agree(self, run: Digest) -> None:
         """Agree to a run whose manifest is not here yet: the daemon gets it."""
-        self._folder.mkdir(parents=True, exist_ok=True)
+        self._make()
         write_atomic(self._folder / f"{run.hex()}.wanted", b"")
         self._left(run).unlink(missing_ok=True)
 
@@ -50,12 +51,18 @@ class AcceptedRuns:
 
     def leave(self, run: Digest) -> None:
         """Mark a run as left: the daemon joins it no more."""
-        self._folder.mkdir(parents=True, exist_ok=True)
+        self._make()
         write_atomic(self._left(run), b"")
 
     def has_left(self, run: Digest) -> bool:
         """Whether the operator left the run."""
         return self._left(run).exists()
+
+    def _make(self) -> None:
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StorageError(f"{self._folder}: {error.strerror}", "name a data_dir that can be written") from error
 
     def get(self, run: Digest) -> Accepted | None:
         """Return an agreed run by its hash."""

@@ -28,11 +28,11 @@ async def audit(reader: RunReader, progress: Callable[[int], None] = lambda _hei
     former = reader.state
     async for block, event, state in reader.to_tip():
         progress(block.height)
-        notes += state.notes
         notes += late_roots(former.last, former.membership, event.height, event.records)
         if state.last is not None and (not rounds or rounds[-1].round != state.last.round):
             rounds.append(state.last)
             notes += other_roots(state.last)
         former = state
+    notes = sorted([*reader.notes, *notes], key=lambda note: note.height)
     wrong = tuple(note for note in notes if note.contradicts)
     return Audit(tuple(rounds), wrong, tuple(note for note in notes if not note.contradicts), reader.state)

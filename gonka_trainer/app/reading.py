@@ -18,6 +18,7 @@ from gonka_trainer.round import commands, events, machine
 from gonka_trainer.round.naming import run_id, topic
 from gonka_trainer.round.params import Local
 from gonka_trainer.round.state import CoreState
+from gonka_trainer.round.summary import Note
 from gonka_trainer.types import Digest, Height
 
 _LOG: Final = logging.getLogger(__name__)
@@ -40,14 +41,19 @@ class RunReader:
         self._poll_seconds = poll_seconds
         self.params = round_params(accepted.manifest, accepted.hash, chain.prefix)
         self.state = machine.initial(self.params, _OBSERVER)
+        self.notes: list[Note] = []
 
     async def to_tip(self) -> AsyncIterator[tuple[Block, events.BlockSeen, CoreState]]:
-        """Yield each block with its event and the state after it, up to the chain's tip."""
+        """Yield each block with its event and the state after it, up to the chain's tip.
+
+        ChainError when an opening needs an environment that the node no longer has: nothing after it can be judged.
+        """
         manifest = self._accepted.manifest
         start = Height(manifest.log_height)
         carrier = await carrier_of(self._chain, manifest.carrier, manifest.chain_id, self._accepted.hash, start)
         async for seen in Follower(self._chain, self._poll_seconds).follow(start):
             if isinstance(seen, Tip):
+                self._check_whole()
                 return
             event = events.BlockSeen(seen.height, seen.block_hash, block_records(seen, carrier))
             wanted = self._step(event)
@@ -56,7 +62,16 @@ class RunReader:
 
     def _step(self, event: events.Event) -> tuple[commands.Command, ...]:
         self.state, wanted = machine.step(self.params, _OBSERVER, self.state, event)
+        self.notes += self.state.notes
         return wanted
+
+    def _check_whole(self) -> None:
+        need = self.state.need
+        if need is not None:
+            raise ChainError(
+                f"round {self.state.round} opens with the environment of block {need.height}, which the node has not",
+                "use a node that keeps its state from the run's beginning (pruning = nothing)",
+            )
 
     async def _answer(self, wanted: tuple[commands.Command, ...]) -> None:
         for command in wanted:

@@ -91,7 +91,7 @@ def leave(manifest: Manifest, config: ConfigPath = DEFAULT_CONFIG) -> None:
     run_ = runs.get(run_hash)
     runs.leave(run_hash)
     if run_ is None:
-        typer.echo("this host never had the run's manifest: nothing to say on chain")
+        typer.echo("marked as left; this host never had the manifest, so it never joined: nothing to say on chain")
         return
     key, named = load_key(Path(settings.keys.account_file)), settings.keys.participant
     participant = parse_address(named, settings.chain.prefix, "keys.participant") if named else key.address

@@ -24,6 +24,7 @@ from gonka_trainer.cli.options import (
     read_manifest,
     run_async,
 )
+from gonka_trainer.errors import ConfigError
 from gonka_trainer.round.records import Delegate, Revoke
 
 app = typer.Typer(no_args_is_help=True)
@@ -33,7 +34,10 @@ KeyFile = Annotated[Path, typer.Argument(help="The key's file.")]
 @app.command()
 def new(file: KeyFile, prefix: Prefix = "gonka") -> None:
     """Make an account key in a new file that only you can read, and say its address."""
-    file.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"{file.parent}: {error.strerror}", "name a file in a folder that can be written") from error
     typer.echo(encode_address(create_key(file).address, prefix))
 
 

@@ -104,7 +104,10 @@ def fetch(
 
 
 async def _fetch(chain: ChainConfig, key: Path, run: str, output: Path) -> tuple[int, str]:
-    output.mkdir(parents=True, exist_ok=True)
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"{output}: {error.strerror}", "name a folder that can be written") from error
     identity = load_or_create_identity(output / ".visitor" / "tls.pem")
     with ObjectStore(output / ".visitor" / "objects") as store:
         async with open_client(chain) as client:

@@ -183,10 +183,12 @@ class RunHost:
         self, identity: Identity, gate: RosterGate, store: ObjectStore
     ) -> AsyncIterator[tuple[PeerServer, PeerClient]]:
         exchange = self._config.exchange
-        limits = replace(DEFAULT_LIMITS, streams_per_peer=exchange.streams_per_peer)
+        # No good list of the run is longer: two vectors of 32-byte leaves; a blob's entries take 44 bytes.
+        list_bytes = 64 * self._run.layout.chunk_count
+        limits = replace(DEFAULT_LIMITS, streams_per_peer=exchange.streams_per_peer, leaf_list_bytes=list_bytes)
         async with (
             PeerServer(identity, gate, store, exchange.bind, limits) as server,
-            PeerClient(identity) as peers,
+            PeerClient(identity, limits) as peers,
         ):
             _LOG.info("serving peers on port %d", server.port)
             yield server, peers

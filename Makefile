@@ -10,6 +10,7 @@ setup: $(READY)
 
 $(READY): requirements.lock pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "gonka-trainer needs Python 3.11: install it, or say PYTHON=/path/to/python3.11"; exit 1; }
+	@echo "installing into .venv: some minutes, a few gigabytes"
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .

@@ -154,7 +154,7 @@ class RunHost:
         evaluating, checking = Evaluating(kit), SpotCheck(kit, gate)
         host.replay()
         kit.reporter.live()
-        _LOG.info("round %d, block %d: the journal is read", host.state.round, host.state.height)
+        _LOG.info("the journal is read: at block %d, round %d", host.state.height, host.state.round)
 
         def watch(former: CoreState, state: CoreState, event: Event) -> None:
             kit.reporter.stepped(former, state, event)

@@ -189,7 +189,8 @@ def _print(found: Audit, name: Name) -> None:
     for note in found.contradictions:
         console.print(f"CONTRADICTION: {_line(note, name)}", style="red")
     state = found.state
-    console.print(f"round {state.round}, {state.phase} at block {state.height}; final root {state.final_root.hex()}")
+    root = "no round is final yet; initial root" if state.final is None else "final root"
+    typer.echo(f"round {state.round}, {state.phase} at block {state.height}; {root} {state.final_root.hex()}")
 
 
 def _round_table(summary: RoundSummary, name: Name) -> Table:

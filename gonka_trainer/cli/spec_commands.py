@@ -80,9 +80,10 @@ def check(file: File, prefix: Prefix = "gonka") -> None:
     run_ = read_manifest(file)
     params = round_params(run_.manifest, run_.hash, prefix)
     table = Table(title=f"run {run_.manifest.name}", show_header=False)
-    for label, value in (*_explain(run_), ("run id", params.run_id.hex()), ("manifest hash", run_.hash.hex())):
+    for label, value in _explain(run_):
         table.add_row(label, value)
     Console().print(table)
+    typer.echo(f"run id        {params.run_id.hex()}\nmanifest hash {run_.hash.hex()}")
 
 
 @app.command(name="hash")

@@ -81,7 +81,8 @@ class Reporter:
             line = {"record": kind, "round": round_number, "hash": tx_hash, "height": block.height}
             self._append("transactions.jsonl", {**line, "bytes": len(transaction)})
             self.count(transactions=1)
-            _LOG.info("%s of round %s is in block %d: %s", kind, round_number, block.height, tx_hash)
+            what = kind if round_number is None else f"{kind} of round {round_number}"
+            _LOG.info("%s is in block %d: %s", what, block.height, tx_hash)
 
     def clipped(self, round_number: int, clips: Mapping[Address, float]) -> None:
         """Some included updates were made smaller by these factors: name those that stand out."""

@@ -58,6 +58,7 @@ class Training:
                 "the worker's model has other parameters than the manifest lists",
                 "use the `transformers` version that the run's author used",
             )
+        _LOG.info("the worker trains on %s (%s)", ready.device, ready.hardware)
         return ready
 
     async def _inner_steps(self, wanted: Wanted) -> jobs.Done:

@@ -125,6 +125,7 @@ def _check_rules(m: Manifest, where: str) -> None:
         (m.carrier in {"memo", "kv"}, f"carrier {m.carrier!r:.60} is neither memo nor kv"),
         (1 <= m.log_height < m.start_height < 1 << 62, "log_height must be at least 1 and below start_height"),
         (m.tokenizer == "bytes", f"tokenizer {m.tokenizer!r:.60} is unknown (bytes)"),
+        (_vocabulary(m) >= 256, "model.config: vocab_size must be at least 256, for the tokens are bytes"),
         (0 < len(m.parameters) <= 1 << 16, "parameters: the list must have 1 to 65536 entries"),
         (
             all(_is_small(shape) for _, shape, _ in m.parameters),
@@ -192,6 +193,11 @@ def _membership_rules(m: Manifest) -> tuple[tuple[bool, str], ...]:
         (e.rounds < 1 << 32 and e.tokens < 1 << 63, "end.rounds and end.tokens are too large"),
         (e.rounds >= 0 and e.tokens >= 0 and e.rounds + e.tokens > 0, "end: rounds or tokens must be given"),
     )
+
+
+def _vocabulary(m: Manifest) -> int:
+    size = m.model.config.get("vocab_size", 256)
+    return size if type(size) is int else 0
 
 
 def _is_small(shape: tuple[int, ...]) -> bool:

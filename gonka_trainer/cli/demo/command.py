@@ -58,7 +58,12 @@ def demo(
     _judge(report, rounds)
 
 
-def demo_baseline(out: Out = Path("demo-out"), data: Data = None) -> None:
+def demo_baseline(
+    out: Annotated[Path, typer.Option("--out", help="The demo's folder; its manifest and corpus are used.")] = Path(
+        "demo-out"
+    ),
+    data: Data = None,
+) -> None:
     """Train one host alone, with the demo's model, data and number of its own inner steps."""
     out.mkdir(exist_ok=True)
     (out / _MARK).touch()
@@ -70,6 +75,7 @@ def demo_baseline(out: Out = Path("demo-out"), data: Data = None) -> None:
         typer.echo(f"{where:>8}: {loss:.4f}")
     if (out / "report.json").exists():
         screen.draw(out / "loss.png", collect.read(out / "report.json"), baseline)
+        typer.echo(f"drawn beside the hosts' curve: {out / 'loss.png'}")
 
 
 async def _demo(out: Path, stage: Stage, rounds: int, timeout_seconds: float) -> dict[str, Any]:
@@ -77,6 +83,11 @@ async def _demo(out: Path, stage: Stage, rounds: int, timeout_seconds: float) ->
     async with stage:
         await stage.start_chain()
         run = await _make_run(out, stage, rounds)
+        typer.echo(
+            f"{len(stage.hosts)} hosts, {run.manifest.layout.total_elements:,} parameters, {rounds} rounds of"
+            f" {run.manifest.inner.steps} inner steps (tx: own transactions, got: bytes fetched);"
+            f" logs: {out}/host-N/daemon.log"
+        )
         await stage.start_hosts(run, out / "corpus.txt")
         await announce_run(stage.chain, stage.researcher, run, "")
         try:

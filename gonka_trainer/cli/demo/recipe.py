@@ -34,7 +34,7 @@ INNER: Final[dict[str, Any]] = {
 }
 # Over so few rounds the large first step is still felt in the last one through momentum: 0.3 does better than 0.9.
 OUTER: Final[dict[str, Any]] = {"learning_rate": 0.8, "momentum": 0.3}
-_SCHEDULE_ROUNDS: Final = 8  # the learning rate would end after two rounds more: it is still useful in the last one
+_SCHEDULE_ROUNDS: Final = 20  # as for a longer run: the learning rate is still high in the last round
 WINDOWS: Final[dict[str, Any]] = {
     "train_blocks": 60,
     "margin_blocks": 1,

@@ -35,38 +35,23 @@ def line(statuses: dict[str, dict[str, Any]], seconds: float) -> str:
 
 
 def result_table(report: dict[str, Any]) -> Table:
-    """Return the rounds as a table."""
-    table = Table(
-        title="rounds", caption=f"validation loss before round 0: {_number(report['validation_loss']['initial'])}"
-    )
-    for name in (
-        "round",
-        "outcome",
-        "blocks",
-        "included",
-        "steps",
-        "tokens",
-        "train loss",
-        "validation",
-        "state root",
-        "equal",
-    ):
-        table.add_column(name)
+    """Return the rounds as a table that fits 80 columns."""
+    before = _number(report["validation_loss"]["initial"])
+    table = Table(title="rounds", caption=f"validation loss before round 0: {before}")
+    for name in ("round", "outcome", "in", "steps", "train loss", "validation", "state root", "equal"):
+        table.add_column(name, no_wrap=True)
     for r in report["rounds"]:
         hosts = r["hosts"].values()
         roots = {h["state_root"] for h in hosts if h["state_root"]}
-        steps = "/".join(str(h["inner_steps"]) for h in hosts)
         losses = [h["train_loss"] for h in hosts if h["train_loss"] is not None]
         table.add_row(
             str(r["round"]),
             r["outcome"],
-            f"{r['heights']['opened']}-{r['heights']['ended']}",
             str(len(r["included"])),
-            steps,
-            f"{sum(h['tokens'] or 0 for h in hosts):,}",
+            "/".join(str(h["inner_steps"]) for h in hosts),
             _number(sum(losses) / len(losses)) if losses else "",
             _number(r["validation_loss"]),
-            (r["state_root"] or "")[:16],
+            (r["state_root"] or "")[:8],
             "yes" if len(roots) == 1 else "NO",
         )
     return table
@@ -95,6 +80,10 @@ def draw(path: Path, report: dict[str, Any], baseline: dict[str, Any] | None) ->
 def show(console: Console, report: dict[str, Any]) -> None:
     """Print the result."""
     console.print(result_table(report))
+    losses = [loss for loss in report["validation_loss"].values() if loss is not None]
+    equal = all(len({h["state_root"] for h in r["hosts"].values()} - {None}) == 1 for r in report["rounds"])
+    agreed = "all hosts have the same state root in every round" if equal else "STATE ROOTS DIFFER"
+    console.print(f"validation loss {losses[0]:.4f} -> {losses[-1]:.4f} nats a byte; {agreed}", soft_wrap=True)
 
 
 def _curve(report: dict[str, Any]) -> tuple[list[int], list[float]]:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from gonka_trainer.exchange.limits import CHUNK_BYTES
 from gonka_trainer.exchange.schedule import Request, Schedule
-from gonka_trainer.ports import ChunkIndex, Endpoint, Peers, StoredObject
-from gonka_trainer.types import GOOD, Address, Fault, Verdict
-
-OpenIndex = Callable[[bytes, bytes], ChunkIndex | Verdict]
+from gonka_trainer.ports import Blame, ChunkIndex, Endpoint, Fetched, OpenIndex, Peers, StoredObject
+from gonka_trainer.types import GOOD, Fault, Verdict
 
 _SENDERS_FAULTS: Final = {Fault.COMMITMENT, Fault.DIGEST, Fault.PROTOCOL, Fault.UNREACHABLE}
 
@@ -50,27 +48,6 @@ class Store(Protocol):
 
     def begin(self, kind: str, key: bytes, round_number: int, index: ChunkIndex) -> Filling:
         """Return the object to fill, new or with what is here from before."""
-
-
-@dataclass(frozen=True, slots=True)
-class Blame:
-    """What one peer did wrong while an object was fetched."""
-
-    participant: Address
-    verdict: Verdict
-
-
-@dataclass(frozen=True, slots=True)
-class Fetched:
-    """The outcome: `stored` is the complete object, None when nobody had the rest (or there is nothing to fetch).
-
-    `form` is GOOD, or the author's fault: what matches the commitment and breaks a rule. `blames` are the senders'
-    faults, in the order seen, also when it went well in the end. Asking again later goes on where this stopped.
-    """
-
-    stored: StoredObject | None
-    form: Verdict
-    blames: tuple[Blame, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,7 @@ class PeerFetcher:
         self, kind: str, key: Digest, round_number: int, holders: Sequence[Endpoint], open_index: OpenIndex
     ) -> Fetched:
         """Fetch what is not here yet; see `fetch_object`."""
-        got = await fetch_object(self._peers, holders, kind, key, round_number, open_index, self._store)
-        return Fetched(got.stored, got.form, tuple(Blame(b.participant, b.verdict) for b in got.blames))
+        return await fetch_object(self._peers, holders, kind, key, round_number, open_index, self._store)
 
     async def document(
         self, holders: Sequence[Endpoint], digest: Digest, check: Callable[[bytes], bool]

@@ -27,14 +27,14 @@ from exchange_world import (
 
 from gonka_trainer._pb.gonka_trainer.v1 import exchange_pb2 as pb
 from gonka_trainer.exchange.client import PeerClient
-from gonka_trainer.exchange.fetch import Fetched, fetch_object
+from gonka_trainer.exchange.fetch import fetch_object
 from gonka_trainer.exchange.identity import new_identity
 from gonka_trainer.exchange.limits import Limits
 from gonka_trainer.gradient import digest
 from gonka_trainer.gradient.blob import BlobIndex
 from gonka_trainer.gradient.digest import LeafEntry
 from gonka_trainer.gradient.layout import Layout
-from gonka_trainer.ports import Endpoint
+from gonka_trainer.ports import Endpoint, Fetched
 from gonka_trainer.round.commands import Keep
 from gonka_trainer.types import GOOD, Digest, Fault, Verdict, sha256
 

@@ -1,32 +1,30 @@
-"""The daemon's configuration: a TOML file, environment variables over it, frozen settings out of it.
-
-`GONKA_TRAINER_CHAIN_GRPC=host:port` sets `grpc` of `[chain]`, and so on for every key. Secrets are never values here:
-keys are named by file.
-"""
+"""The daemon's settings, frozen: what `config_file` reads. Secrets are never values here: keys are named by file."""
 
 from __future__ import annotations
 
-import os
-import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, get_type_hints
 
-from gonka_trainer.errors import ConfigError
-from gonka_trainer.manifest.strict import build
 
-_PREFIX: Final = "GONKA_TRAINER_"
-_REMEDY: Final = "docs/operating.md lists every key with an example"
+@dataclass(frozen=True)
+class NodeConfig:
+    """A further chain node: gRPC `host:port`, CometBFT's RPC as URL, and `trust` as in `ChainConfig`."""
+
+    grpc: str
+    rpc: str
+    trust: str = "own"
 
 
 @dataclass(frozen=True)
 class ChainConfig:
     """The chain node: gRPC `host:port`, CometBFT's RPC as URL, and what transactions pay.
 
-    `chain_id` must be what the node says. `fee_granter` (bech32) pays the fees if it is given. `gas_price` is a decimal
-    in `denom`; `fee_cap` the most that one transaction may cost. `style` is unordered or ordered. `verify` checks
-    blocks against their hashes: for a node that is not your own.
+    `chain_id` must be what the node says. `trust` is `own` (a node that you run) or `verify` (another's: blocks are
+    checked against their hashes and the validators' signatures); `trusted_block` (HEIGHT:HASH, hex) is where that
+    checking starts, the first block read when it is empty. `others` are nodes to fall back to and to compare with.
+    `fee_granter` (bech32) pays the fees if it is given. `gas_price` is a decimal in `denom`; `fee_cap` the most that
+    one transaction may cost. `style` is unordered or ordered; an unordered transaction times out `timeout_seconds`
+    after the latest block's time, an ordered one `timeout_blocks` after the latest block.
     """
 
     grpc: str
@@ -39,19 +37,27 @@ class ChainConfig:
     fee_cap: int = 1_000_000_000
     fee_granter: str = ""
     style: str = "unordered"
-    verify: bool = False
+    trust: str = "own"
+    trusted_block: str = ""
+    others: tuple[NodeConfig, ...] = ()
     poll_seconds: float = 0.5
+    timeout_seconds: int = 60
+    timeout_blocks: int = 20
 
 
 @dataclass(frozen=True)
 class KeyConfig:
     """`account_file` holds the daemon's own account key; `participant` (bech32) is the account that it speaks for.
 
-    Empty: the key's own account is the participant.
+    Empty: the key's own account is the participant. `account_file = "credential:NAME"` is systemd's credential of that
+    name; `passphrase_file` (the same forms) opens an encrypted one. `speaks_by` is `delegate` (a record on chain names
+    the key) or, on the kv carrier, `authz` (the participant has granted the training messages to the key).
     """
 
     account_file: str
     participant: str = ""
+    passphrase_file: str = ""
+    speaks_by: str = "delegate"
 
 
 @dataclass(frozen=True)
@@ -68,7 +74,11 @@ class ExchangeConfig:
 
 @dataclass(frozen=True)
 class WorkerConfig:
-    """The training process. `data` is the corpus file that the manifest pins; `command` replaces torchrun in tests."""
+    """The training process. `data` is the corpus file that the manifest pins; `command` replaces torchrun in tests.
+
+    `rendezvous` is `standalone` (this machine alone) or `environment`: NODE_RANK, NNODES, MASTER_ADDR and MASTER_PORT
+    say which of the host's machines this is (docs/trainshards.md).
+    """
 
     data: str
     processes: int = 1
@@ -76,14 +86,67 @@ class WorkerConfig:
     command: tuple[str, ...] = ()
     start_seconds: float = 180.0
     evaluate: bool = True
+    rendezvous: str = "standalone"
+
+
+@dataclass(frozen=True)
+class GpuConfig:
+    """How the GPUs are shared (docs/operating.md, Proof of compute).
+
+    `mode`: `dedicated` (no ML node uses them: never a pause), `ml-node` (an ML node uses them for proof of compute: the
+    worker is gone before each), `network-node-admin` (disabled in the network node while a run goes on) or
+    `node-manager` (locked through the network node's NodeManager). `stop_seconds` is how long the worker may take to
+    leave before it was measured. `state_url` is an ML node whose /api/v1/state is watched for POW. `admin_url`, `node`
+    and `accept_lost_epoch` belong to network-node-admin, `manager` and `model` to node-manager.
+    """
+
+    mode: str = "dedicated"
+    stop_seconds: float = 30.0
+    state_url: str = ""
+    admin_url: str = ""
+    node: str = ""
+    accept_lost_epoch: bool = False
+    manager: str = ""
+    model: str = ""
+
+
+@dataclass(frozen=True)
+class ControlConfig:
+    """The control service: a Unix socket (empty: `control.sock` in the data directory), and TCP when `bind` is given.
+
+    TCP needs `token_file`, or `tls_certificate`, `tls_key` and `tls_client_ca` (mutual TLS), or both.
+    """
+
+    socket: str = ""
+    bind: str = ""
+    token_file: str = ""
+    tls_certificate: str = ""
+    tls_key: str = ""
+    tls_client_ca: str = ""
+
+
+@dataclass(frozen=True)
+class MlNodeConfig:
+    """The ML node's HTTP surface for a network node: off unless `bind`. `forward_to` is a real ML node behind it."""
+
+    bind: str = ""
+    forward_to: str = ""
 
 
 @dataclass(frozen=True)
 class RunsConfig:
-    """What the operator agrees to: manifest hashes (hex). `downloads` allows fetching a manifest from its https URL."""
+    """What the operator agrees to: manifest hashes (hex), and runs of the requesters (bech32) in `accept_from`.
+
+    `max_parameters` (0: no limit) bounds the models of requesters' runs; `downloads` allows fetching a manifest from
+    its https URL. `checkpoints` (TEXT of `gonka-trainer checkpoint`) are where runs may be entered without reading
+    their whole history.
+    """
 
     accept: tuple[str, ...] = ()
+    accept_from: tuple[str, ...] = ()
+    max_parameters: int = 0
     downloads: bool = False
+    checkpoints: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -96,93 +159,11 @@ class Config:
     exchange: ExchangeConfig
     worker: WorkerConfig
     runs: RunsConfig = field(default_factory=RunsConfig)
+    gpu: GpuConfig = field(default_factory=GpuConfig)
+    control: ControlConfig = field(default_factory=ControlConfig)
+    ml_node: MlNodeConfig = field(default_factory=MlNodeConfig)
 
     @property
     def data_path(self) -> Path:
         """The data directory."""
         return Path(self.data_dir)
-
-
-def load_config(path: Path, environment: Mapping[str, str] = os.environ) -> Config:
-    """Read a file and what the environment says over it; ConfigError names file, key and value."""
-    try:
-        document = tomllib.loads(path.read_text())
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}", "give --config FILE") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: not TOML: {error}", _REMEDY) from error
-    _overlay(document, environment)
-    config = build(Config, document, str(path), _REMEDY)
-    _check(config, str(path))
-    return _resolved(config, path.parent)
-
-
-def _resolved(config: Config, folder: Path) -> Config:
-    """Take relative paths as relative to the file in which they stand."""
-    return replace(
-        config,
-        data_dir=str(folder / config.data_dir),
-        keys=replace(config.keys, account_file=str(folder / config.keys.account_file)),
-        worker=replace(config.worker, data=str(folder / config.worker.data)),
-    )
-
-
-def endpoint(text: str, where: str) -> tuple[str, int]:
-    """Split `host:port` (also `[v6]:port`); ConfigError says where it stands."""
-    host, _, port = text.rpartition(":")
-    if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise ConfigError(f"{where}: {text!r} is not host:port", _REMEDY)
-    return host.strip("[]"), int(port)
-
-
-def _overlay(document: dict[str, Any], environment: Mapping[str, str]) -> None:
-    if _PREFIX + "DATA_DIR" in environment:
-        document["data_dir"] = environment[_PREFIX + "DATA_DIR"]
-    for section in ("chain", "keys", "exchange", "worker", "runs"):
-        for name, text in environment.items():
-            start = f"{_PREFIX}{section.upper()}_"
-            if name.startswith(start):
-                key = name.removeprefix(start).lower()
-                document.setdefault(section, {})[key] = _value(text, _kind(section, key))
-
-
-def _kind(section: str, key: str) -> object:
-    hints = get_type_hints(get_type_hints(Config)[section])
-    return hints.get(key)
-
-
-def _value(text: str, kind: object) -> Any:
-    """Return the text itself where text is wanted, else TOML's reading of it (numbers, booleans, lists)."""
-    if kind is str:
-        return text
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text
-
-
-def _check(config: Config, where: str) -> None:
-    endpoint(config.chain.grpc, f"{where}: chain.grpc")
-    endpoint(config.exchange.bind, f"{where}: exchange.bind")
-    host, _ = endpoint(config.exchange.advertise, f"{where}: exchange.advertise")
-    if len(host.encode()) > 64:
-        raise ConfigError(f"{where}: exchange.advertise: {host!r} is longer than 64 bytes", "use a shorter name")
-    if not config.chain.rpc.startswith(("http://", "https://")):
-        raise ConfigError(f"{where}: chain.rpc: {config.chain.rpc!r} is not a URL", "such as http://127.0.0.1:26657")
-    worker = config.worker
-    ranges = (
-        (0.01 <= config.chain.poll_seconds <= 3600, "chain.poll_seconds must be 0.01 to 3600"),
-        (config.chain.fee_cap >= 0, "chain.fee_cap must not be negative"),
-        (1 <= config.exchange.streams_per_peer <= 1024, "exchange.streams_per_peer must be 1 to 1024"),
-        (worker.processes == 1, "worker.processes must be 1 in this version"),
-        (1 <= worker.threads <= 1024, "worker.threads must be 1 to 1024"),
-        (worker.start_seconds > 0, "worker.start_seconds must be positive"),
-    )
-    for holds, text in ranges:
-        if not holds:
-            raise ConfigError(f"{where}: {text}", _REMEDY)
-    if config.chain.style not in {"unordered", "ordered"}:
-        raise ConfigError(f"{where}: chain.style: {config.chain.style!r} is neither unordered nor ordered", _REMEDY)
-    for number in config.runs.accept:
-        if len(number) != 64 or any(c not in "0123456789abcdef" for c in number):
-            raise ConfigError(f"{where}: runs.accept: {number!r} is not 64 lower-case hex digits", _REMEDY)

@@ -14,7 +14,8 @@ from gonka_trainer.app.accepted import Accepted, AcceptedRuns
 from gonka_trainer.app.rules import round_params
 from gonka_trainer.chain.address import encode_address
 from gonka_trainer.chain.client import ChainClient
-from gonka_trainer.config import Config, endpoint
+from gonka_trainer.config import Config
+from gonka_trainer.config_file import endpoint
 from gonka_trainer.daemon.applying import Applying
 from gonka_trainer.daemon.dispatch import Action
 from gonka_trainer.daemon.evaluating import Evaluating

@@ -22,7 +22,7 @@ from gonka_trainer.types import Digest, Height
 def open_client(chain: ChainConfig) -> ChainClient:
     """Return the client, to be entered."""
     node = NodeAddress(chain.grpc, chain.rpc)
-    return ChainClient(node, chain_id=chain.chain_id or None, prefix=chain.prefix, verify=chain.verify)
+    return ChainClient(node, chain_id=chain.chain_id or None, prefix=chain.prefix, verify=chain.trust == "verify")
 
 
 def make_sender(client: ChainClient, chain: ChainConfig, key: AccountKey, folder: Path) -> Sender:
@@ -35,6 +35,8 @@ def make_sender(client: ChainClient, chain: ChainConfig, key: AccountKey, folder
         fee_cap=chain.fee_cap,
         granter=chain.fee_granter,
         ordered=chain.style == "ordered",
+        timeout_seconds=chain.timeout_seconds,
+        timeout_blocks=chain.timeout_blocks,
         poll_seconds=chain.poll_seconds,
     )
     return Sender(client, key, FileSentLog(folder), settings)

@@ -13,7 +13,8 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from gonka_trainer.app.accepted import Accepted, accept
-from gonka_trainer.config import ChainConfig, Config, load_config
+from gonka_trainer.config import ChainConfig, Config
+from gonka_trainer.config_file import load_config
 from gonka_trainer.errors import ConfigError
 from gonka_trainer.types import Digest
 

@@ -30,7 +30,7 @@ from typing import Any, Final
 from gonka_trainer.app.daemon import run_daemon
 from gonka_trainer.chain.sentlog import FileSentLog
 from gonka_trainer.chain.service import TxService
-from gonka_trainer.config import load_config
+from gonka_trainer.config_file import load_config
 from gonka_trainer.daemon import states
 from gonka_trainer.daemon.applying import Applying
 from gonka_trainer.daemon.publishing import Publishing

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gonka_trainer.config import endpoint, load_config
+from gonka_trainer.config_file import endpoint, load_config
 from gonka_trainer.errors import ConfigError
 
 GOOD = """

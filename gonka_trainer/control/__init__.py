@@ -1,0 +1,1 @@
+"""What drives this daemon: the control service, and the HTTP surface of an ML node."""

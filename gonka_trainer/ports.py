@@ -10,7 +10,7 @@ from typing import Protocol
 
 from gonka_trainer import jobs
 from gonka_trainer.round.commands import Keep
-from gonka_trainer.round.environment import Environment
+from gonka_trainer.round.environment import Environment, EpochSchedule
 from gonka_trainer.round.events import Event
 from gonka_trainer.round.records import PlacedRecord, Record
 from gonka_trainer.types import Address, Digest, Height, Verdict
@@ -75,6 +75,29 @@ class FoundRun:
     task_id: int
 
 
+@dataclass(frozen=True, slots=True)
+class ConfirmationPoc:
+    """A confirmation of proof of compute that the chain has called: heights, each the first of its stage but `end`.
+
+    GPUs are wanted at generation_start <= h < end; `trigger` is where it was called.
+    """
+
+    trigger: Height
+    generation_start: Height
+    validation_start: Height
+    end: Height
+
+
+@dataclass(frozen=True, slots=True)
+class ProofOfCompute:
+    """When GPUs are wanted for proof of compute, as of the latest block: the schedule, and a confirmation going on."""
+
+    height: Height
+    time_ns: int
+    schedule: EpochSchedule
+    confirmation: ConfirmationPoc | None
+
+
 class Chain(Protocol):
     """Reading a chain node: ChainUnavailableError while it does not answer, ChainError for what will not mend."""
 
@@ -86,6 +109,9 @@ class Chain(Protocol):
 
     async def environment(self, height: Height) -> Environment:
         """Return epoch schedule and validation weights as of the end of the block."""
+
+    async def proof_of_compute(self) -> ProofOfCompute:
+        """Return when GPUs are wanted, as the chain says now; a chain without epochs wants none."""
 
 
 class RunLog(Protocol):

@@ -16,7 +16,7 @@ from gonka_trainer.chain import blocks, epochs
 from gonka_trainer.chain.service import TxService
 from gonka_trainer.chain.transport import GoneError, GrpcNode, NodeAnswerError, RpcNode, printable
 from gonka_trainer.errors import ChainError, ChainUnavailableError, DecodeError
-from gonka_trainer.ports import Block, NodeInfo
+from gonka_trainer.ports import Block, NodeInfo, ProofOfCompute
 from gonka_trainer.round.environment import NO_EPOCHS, Environment
 from gonka_trainer.types import Digest, Height
 
@@ -210,6 +210,19 @@ class ChainClient:
             raise ChainUnavailableError(f"chain node {self._grpc.target} answers for {info.block_height}, not {height}")
         self._has_epochs = True
         return Environment(epochs.schedule(info), epochs.weights(await self._members(height), self.prefix))
+
+    async def proof_of_compute(self) -> ProofOfCompute:
+        """Return when GPUs are wanted, as of the latest block (EpochInfo); a chain without epochs wants none."""
+        node = await self.info()
+        try:
+            path, request = _INFERENCE + "EpochInfo", inference_pb2.QueryEpochInfoRequest()
+            answer = await self._grpc.call(path, request, inference_pb2.QueryEpochInfoResponse)
+        except NodeAnswerError as error:
+            if error.status is not grpc.StatusCode.UNIMPLEMENTED:
+                raise
+            return ProofOfCompute(node.height, node.time_ns, NO_EPOCHS, None)
+        schedule = epochs.schedule(answer)
+        return ProofOfCompute(Height(answer.block_height), node.time_ns, schedule, epochs.confirmation(answer))
 
     async def _members(self, height: Height) -> Sequence[inference_pb2.ValidationWeight]:
         path, request = _INFERENCE + "CurrentEpochGroupData", inference_pb2.QueryCurrentEpochGroupDataRequest()

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from gonka_trainer._pb.gonka_trainer.chain.v1 import inference_pb2
 from gonka_trainer.chain.address import decode_address
 from gonka_trainer.errors import DecodeError
+from gonka_trainer.ports import ConfirmationPoc
 from gonka_trainer.round.environment import EpochSchedule
 from gonka_trainer.types import Address, Height
 
@@ -21,6 +22,23 @@ def schedule(answer: inference_pb2.QueryEpochInfoResponse) -> EpochSchedule:
         poc_stage_blocks=max(params.poc_stage_duration, 0),
         poc_validation_delay_blocks=max(params.poc_validation_delay, 0),
         poc_validation_blocks=max(params.poc_validation_duration, 0),
+    )
+
+
+def confirmation(answer: inference_pb2.QueryEpochInfoResponse) -> ConfirmationPoc | None:
+    """Return the confirmation of proof of compute that an EpochInfo answer tells of; None when none goes on.
+
+    The chain anchors it at the start of its generation; its length is that of a scheduled one.
+    """
+    event, latest = answer.active_confirmation_poc_event, schedule(answer)
+    if not answer.is_confirmation_poc_active or event.generation_start_height <= 0:
+        return None
+    validation = event.generation_start_height + latest.poc_stage_blocks + latest.poc_validation_delay_blocks
+    return ConfirmationPoc(
+        trigger=Height(max(event.trigger_height, 0)),
+        generation_start=Height(event.generation_start_height),
+        validation_start=Height(validation),
+        end=Height(validation + latest.poc_validation_blocks),
     )
 
 

@@ -14,28 +14,38 @@ from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
-import grpc.aio
-
-from gonka_devnet import genesis, reflection, rpc
+from gonka_devnet import control, genesis
 from gonka_devnet.app import App, Chain
 from gonka_devnet.auth import Auth
 from gonka_devnet.authz import Authz
 from gonka_devnet.bank import Bank
 from gonka_devnet.blocks import POWER, Maker
+from gonka_devnet.clock import Clock
 from gonka_devnet.database import Database
+from gonka_devnet.doors import Doors
 from gonka_devnet.feegrant import Feegrant
-from gonka_devnet.grpc_server import OPTIONS, Gateway, module_handlers
 from gonka_devnet.index import Index
 from gonka_devnet.inference import build
 from gonka_devnet.node import Node
-from gonka_devnet.services_tendermint import Tendermint
-from gonka_devnet.services_tx import Transactions
 from gonka_devnet.staking import Staking
 
+GENESIS_HELP = """\
+a genesis file is a JSON object with one object for each module, all keys optional:
+  {"bank": {"balances": {"gonka1...": 1000000}, "restricted_until": 0},
+   "inference": {"epoch_params": {"epoch_length": 50, "epoch_shift": 0, "poc_stage_duration": 4,
+                                  "poc_exchange_duration": 1, "poc_validation_delay": 1,
+                                  "poc_validation_duration": 4, "set_new_validators_delay": 1},
+                 "models": ["Qwen/QwQ-32B"],
+                 "participants": [{"address": "gonka1...", "weight": 100, "url": "https://...",
+                                   "nodes": [{"local_id": "node-1", "models": ["Qwen/QwQ-32B"],
+                                              "hardware": [{"type": "H100", "count": 8}]}]}],
+                 "allow_training": ["gonka1..."]}}
+restricted_until is the height below which bank sends between users fail. Epoch parameters are in blocks; what is left
+out is as above. Participants with a weight are the members from the first block on. allow_training fills both lists
+(EXEC and START) of chain version 0.2.11, as --allow-training does.
+"""
 VERSIONS = ("0.2.0", "0.2.11", "0.2.16")
-GRACE_SECONDS = 0.5
 
 
 def account(text: str) -> tuple[str, int]:
@@ -64,7 +74,12 @@ def host_port(text: str) -> tuple[str, int]:
 
 def parser() -> argparse.ArgumentParser:
     """Return the command line's parser."""
-    made = argparse.ArgumentParser("gonka_devnet", description="A Gonka-compatible single-process chain.")
+    made = argparse.ArgumentParser(
+        "gonka_devnet",
+        description="A Gonka-compatible single-process chain.",
+        epilog=GENESIS_HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     add = made.add_argument
     add("--account", type=account, action="append", default=[], metavar="ADDRESS=AMOUNT", help="a funded account")
     add("--grpc", type=host_port, default=("127.0.0.1", 9090), metavar="HOST:PORT")
@@ -76,9 +91,10 @@ def parser() -> argparse.ArgumentParser:
     add("--min-gas-price", type=price, default=None, metavar="0.25ngonka")
     add("--index-lag-seconds", type=float, default=0.1)
     add("--home", type=Path, default=None, help="where the chain lives; a temporary folder if left out")
-    add("--genesis", type=Path, default=None, help="JSON: one object for each module")
+    add("--genesis", type=Path, default=None, help="JSON, see below")
     add("--chain-version", choices=VERSIONS, default="0.2.16")
-    add("--allow-training", action="append", default=[], metavar="ADDRESS")
+    add("--control", type=host_port, default=None, metavar="HOST:PORT", help="faults on request, for tests alone")
+    add("--allow-training", action="append", default=[], metavar="ADDRESS", help="may train on 0.2.11")
     return made
 
 
@@ -106,26 +122,20 @@ async def serve(options: argparse.Namespace, home: Path) -> None:
         stack.callback(index.close)
         validator, genesis_time_ns = genesis.start(app, database, documents)
         keys.append(validator.public_key)
-        maker = Maker(app, database, validator, genesis_time_ns)
-        node = Node(app, database, index, validator, maker, options.block_seconds, options.index_lag_seconds)
+        clock = Clock()
+        maker = Maker(app, database, validator, genesis_time_ns, clock)
+        node = Node(app, database, index, validator, maker, clock, options.block_seconds, options.index_lag_seconds)
         node.load()
         await _serve(stack, node, options)
 
 
 async def _serve(stack: AsyncExitStack, node: Node, options: argparse.Namespace) -> None:
-    bound: list[str] = ["", ""]
-    tendermint = Tendermint(node, options.chain_version, lambda: (bound[0], bound[1]))
-    server = grpc.aio.server(options=OPTIONS)
-    handlers = {**module_handlers(node), **tendermint.handlers(), **Transactions(node).handlers()}
-    server.add_generic_rpc_handlers((*reflection.handlers(handlers), Gateway(node, handlers)))
-    host, port = options.grpc
-    bound[0] = f"{host}:{server.add_insecure_port(f'{host}:{port}')}"
-    await server.start()
-    stack.push_async_callback(server.stop, GRACE_SECONDS)
-    rpc_host, rpc_port = options.rpc
-    runner, rpc_port = await rpc.start(rpc.Rpc(node, lambda: (bound[0], bound[1])), rpc_host, rpc_port)
-    stack.push_async_callback(runner.cleanup)
-    bound[1] = f"{rpc_host}:{rpc_port}"
+    doors = Doors(node, options.chain_version, *(f"{host}:{port}" for host, port in (options.grpc, options.rpc)))
+    stack.push_async_callback(doors.close)
+    await doors.open()
+    said = {"grpc": doors.grpc, "rpc": doors.rpc, "chain_id": options.chain_id}
+    if options.control is not None:
+        said["control"] = await _start_control(stack, node, doors, options)
     running = asyncio.create_task(node.run())
     loop = asyncio.get_running_loop()
     for name in (signal.SIGTERM, signal.SIGINT):
@@ -135,9 +145,17 @@ async def _serve(stack: AsyncExitStack, node: Node, options: argparse.Namespace)
     if running.done():
         first.cancel()
         return await running
-    said: dict[str, Any] = {"grpc": bound[0], "rpc": bound[1], "chain_id": options.chain_id}
     print(json.dumps(said), flush=True)
     return await running
+
+
+async def _start_control(stack: AsyncExitStack, node: Node, doors: Doors, options: argparse.Namespace) -> str:
+    switches = control.Control(node, doors, options.chain_version)
+    stack.push_async_callback(switches.close)
+    host, port = options.control
+    runner, bound = await control.start(switches, host, port)
+    stack.push_async_callback(runner.cleanup)
+    return f"{host}:{bound}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

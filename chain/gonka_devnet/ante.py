@@ -132,7 +132,7 @@ def _fee_source(run: Run, fee: coins.Coins) -> bytes:
     if granter == payer:
         return payer
     try:
-        grants.use(run.context, granter, payer, fee)
+        grants.use(run.context, granter, payer, fee, [url for url, _ in run.tx.messages])
     except AbciError as error:
         log = f"{show(granter)} does not allow to pay fees for {show(payer)}: {error.log}"
         raise AbciError(error.codespace, error.code, log) from error

@@ -7,7 +7,7 @@ from typing import Any
 from gonka_devnet import accounts
 from gonka_devnet._pb.wire import wire_pb2 as wire
 from gonka_devnet.errors import sdk_error, show
-from gonka_devnet.module import Context
+from gonka_devnet.module import AbciError, Context
 from gonka_devnet.signature import Verifier, address_bytes
 from gonka_devnet.transaction import Tx, sign_bytes
 
@@ -16,6 +16,8 @@ SECP256K1_GAS = 1000
 LONGEST_UNORDERED_NS = 600 * 10**9
 DIRECT = 1
 MODES = {0: "UNSPECIFIED", 2: "TEXTUAL", 3: "DIRECT_AUX", 127: "LEGACY_AMINO_JSON", 191: "EIP_191"}
+# The Gonka node's rules look into the key without asking whether there is one, whether the account has one or not.
+NO_KEY_PANIC = "recovered: runtime error: invalid memory address or nil pointer dereference\nstack:\n: panic"
 SIMULATED_KEY = bytes.fromhex("035ad6810a47f073553ff30d2fcc7e0d3b1c0b74b61a1aaa2582344037151e143a")
 
 
@@ -40,7 +42,7 @@ def set_keys(tx: Tx, context: Context, simulate: bool) -> None:
     for place, (signer, info) in enumerate(zip(tx.signers, tx.auth.signer_infos, strict=False)):
         key = _key(info)
         if key is None and not simulate:
-            continue
+            raise AbciError("undefined", 111222, NO_KEY_PANIC)
         if key is not None and not simulate and address_bytes(key) != signer[1]:
             raise sdk_error(8, f"pubKey does not match signer address {signer[0]} with signer index: {place}")
         account = _account(context, signer)

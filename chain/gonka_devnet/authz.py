@@ -1,9 +1,8 @@
-"""x/authz: grants of generic authorizations, and messages run with them."""
+"""x/authz: grants of generic and send authorizations, and messages run with them, nested ones too."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import grpc
@@ -11,42 +10,18 @@ from cosmpy.protos.cosmos.authz.v1beta1 import authz_pb2
 from cosmpy.protos.cosmos.authz.v1beta1 import query_pb2 as query
 from cosmpy.protos.cosmos.authz.v1beta1 import tx_pb2 as strict
 
-from gonka_devnet import accounts, bech32
+from gonka_devnet import accounts, authorizations, authz_store, bech32
 from gonka_devnet._pb.wire import wire_pb2 as wire
 from gonka_devnet.bank import account, address, served
-from gonka_devnet.errors import raw_bytes, sdk_error, show
+from gonka_devnet.errors import sdk_error, show
 from gonka_devnet.module import AbciError, Context, Event, Message, QueryError
 from gonka_devnet.paging import page
 from gonka_devnet.timestamps import rfc3339
 
 SERVICE = "/cosmos.authz.v1beta1.Query/"
 MSG = "/cosmos.authz.v1beta1."
-GENERIC = "/cosmos.authz.v1beta1.GenericAuthorization"
-PREFIX = b"\x04"
-GRANT_KEY = b"\x01"
-NOT_FOUND, EXPIRED, OUT_OF_GAS = 2, 3, 11
+EXPIRED, OUT_OF_GAS = 3, 11
 Routes = Callable[[], Mapping[str, Message]]
-
-
-def _pair(granter: bytes, grantee: bytes) -> bytes:
-    return GRANT_KEY + bytes([len(granter)]) + granter + bytes([len(grantee)]) + grantee
-
-
-def _nanoseconds(moment: wire.Time) -> int:
-    return moment.seconds * 10**9 + moment.nanos
-
-
-def _alive(context: Context, grant: wire.Grant) -> bool:
-    return not grant.HasField("expiration") or _nanoseconds(grant.expiration) > context.time_ns
-
-
-def _entries(context: Context, prefix: bytes) -> Iterator[tuple[bytes, bytes, wire.Grant]]:
-    """Yield granter, grantee and grant of all that have not expired."""
-    for stored, value in context.store.iterate(PREFIX + prefix):
-        key, grant = stored[len(PREFIX) + len(GRANT_KEY) :], wire.Grant.FromString(value)
-        granter, rest = key[1 : 1 + key[0]], key[1 + key[0] :]
-        if _alive(context, grant):
-            yield granter, rest[1 : 1 + rest[0]], grant
 
 
 class Authz:
@@ -62,27 +37,14 @@ class Authz:
         granter, grantee = address(context, granter_text, "granter"), address(context, grantee_text, "grantee")
         if granter == grantee:
             raise AbciError("authz", 7, "grantee and granter should be different")
-        url = self._checked(context, message.grant)
-        if not accounts.exists(context, grantee):
+        url = authorizations.message_type(message.grant.authorization)
+        if accounts.get(context, grantee) is None:
             accounts.create(context, grantee)
-        context.store.set(PREFIX + _pair(granter, grantee) + raw_bytes(url), message.grant.SerializeToString())
-        _emit(context, "EventGrant", grantee_text, granter_text, url)
-        return b""
-
-    def _checked(self, context: Context, grant: wire.Grant) -> str:
-        """Return the type URL that a grant is for; raise AbciError."""
-        if show(grant.authorization.type_url) != GENERIC:
-            raise sdk_error(37, "only generic authorizations are served")
-        if not _alive(context, grant):
-            now, asked = rfc3339(context.time_ns), rfc3339(_nanoseconds(grant.expiration))
-            what = f"expiration must be after the current block time ({now}), got {asked}"
-            raise AbciError(
-                "authz", EXPIRED, f"{what}: expiration time of authorization should be more than current time"
-            )
-        url = show(wire.GenericAuthorization.FromString(grant.authorization.value).msg)
         if url not in self._routes():
             raise AbciError("sdk", 29, f"{url} doesn't exist.: invalid type")
-        return url
+        _check_expiration(context, message.grant)
+        authz_store.save(context, granter, grantee, url, message.grant)
+        return b""
 
     def execute(self, context: Context, value: bytes) -> bytes:
         """Handle MsgExec: each inner message is its signer's, who must be the grantee or have granted it."""
@@ -91,37 +53,35 @@ class Authz:
         grantee = address(context, grantee_text, "grantee")
         if not message.msgs:
             raise sdk_error(18, "messages cannot be empty")
+        self._validate(message.msgs)
         results = []
         for place, inner in enumerate(message.msgs):
-            url, route = show(inner.type_url), self._routes().get(show(inner.type_url))
-            if route is None:
-                raise sdk_error(6, f"unrecognized message route: {url}")
-            self._authorize(context, route.signer(inner.value), grantee_text, grantee, url)
+            route = self._routes()[show(inner.type_url)]
+            _authorize(context, address(context, route.signer(inner.value), "granter"), grantee, inner)
             results.append(_run(context, route, inner.value, place))
         return wire.MsgExecResponse(results=results).SerializeToString()
 
-    def _authorize(self, context: Context, granter_text: str, grantee_text: str, grantee: bytes, url: str) -> None:
-        granter = address(context, granter_text, "granter")
-        if granter == grantee:
-            return
-        stored = context.store.get(PREFIX + _pair(granter, grantee) + raw_bytes(url))
-        if stored is None:
-            who = f"granter: {granter_text}, grantee: {grantee_text} & msgType: {url} "
-            raise AbciError("authz", NOT_FOUND, f"failed to get grant with given {who}: authorization not found")
-        if not _alive(context, wire.Grant.FromString(stored)):
-            raise AbciError("authz", 8, "authorization expired")
+    def _validate(self, messages: Iterable[wire.AnyValue]) -> None:
+        """Check all inner messages before the first is run; raise AbciError, naming the place."""
+        for place, inner in enumerate(messages):
+            route = self._routes().get(show(inner.type_url))
+            if route is None:
+                raise sdk_error(6, f"unrecognized message route: {show(inner.type_url)}")
+            try:
+                route.validate(inner.value)
+            except AbciError as error:
+                raise AbciError(error.codespace, error.code, f"msg {place}: {error.log}") from error
 
     def revoke(self, context: Context, value: bytes) -> bytes:
         """Handle MsgRevoke."""
         message = wire.MsgRevoke.FromString(value)
         granter_text, grantee_text = show(message.granter), show(message.grantee)
         granter, grantee = address(context, granter_text, "granter"), address(context, grantee_text, "grantee")
-        key = _pair(granter, grantee) + message.msg_type_url
-        if context.store.get(PREFIX + key) is None:
-            text = f"failed to delete grant with key {show(key)}: authorization not found"
-            raise AbciError("authz", NOT_FOUND, text)
-        context.store.delete(PREFIX + key)
-        _emit(context, "EventRevoke", grantee_text, granter_text, show(message.msg_type_url))
+        if granter == grantee:
+            raise AbciError("authz", 7, "grantee and granter should be different")
+        if not message.msg_type_url:
+            raise sdk_error(18, "missing msg method name")
+        authz_store.delete(context, granter, grantee, show(message.msg_type_url))
         return b""
 
     @property
@@ -152,10 +112,7 @@ class Authz:
 
     def begin_block(self, context: Context) -> None:
         """Drop the grants that have expired."""
-        store = context.store
-        for stored, value in list(store.iterate(PREFIX)):
-            if not _alive(context, wire.Grant.FromString(value)):
-                store.delete(stored)
+        authz_store.forget_expired(context)
 
     def end_block(self, context: Context) -> None:
         """Do nothing."""
@@ -177,10 +134,32 @@ def _run(context: Context, route: Message, value: bytes, place: int) -> bytes:
     return result
 
 
-def _emit(context: Context, name: str, grantee: str, granter: str, url: str) -> None:
-    """Emit a typed event: its values are JSON."""
-    values = {"grantee": grantee, "granter": granter, "msg_type_url": url}
-    context.emit(f"cosmos.authz.v1beta1.{name}", **{key: json.dumps(value) for key, value in values.items()})
+def _check_expiration(context: Context, grant: wire.Grant) -> None:
+    if not authz_store.alive(context, grant):
+        now, asked = rfc3339(context.time_ns), rfc3339(authz_store.expires_ns(grant) or 0)
+        what = f"expiration must be after the current block time ({now}), got {asked}"
+        raise AbciError("authz", EXPIRED, f"{what}: expiration time of authorization should be more than current time")
+
+
+def _authorize(context: Context, granter: bytes, grantee: bytes, inner: wire.AnyValue) -> None:
+    """Use the granter's grant, unless the message is the grantee's own; raise AbciError."""
+    if granter == grantee:
+        return
+    url = show(inner.type_url)
+    grant = authz_store.get(context, granter, grantee, url)
+    if grant is None:
+        names = [bech32.encode(context.prefix, raw) for raw in (granter, grantee)]
+        who = f"granter: {names[0]}, grantee: {names[1]} & msgType: {url} "
+        raise AbciError(
+            "authz", authz_store.NOT_FOUND, f"failed to get grant with given {who}: authorization not found"
+        )
+    if not authz_store.alive(context, grant):
+        raise AbciError("authz", 8, "authorization expired")
+    accepted = authorizations.accept(context, grant.authorization, inner.value)
+    if accepted.used_up:
+        authz_store.delete(context, granter, grantee, url)
+    elif accepted.left is not None:
+        authz_store.update(context, granter, grantee, url, accepted.left)
 
 
 def _plain(grant: wire.Grant) -> Any:
@@ -199,26 +178,31 @@ def _named(context: Context, granter: bytes, grantee: bytes, grant: wire.Grant) 
 
 def _grants(context: Context, request: Any) -> Any:
     granter, grantee = account(context, request.granter), account(context, request.grantee)
-    key = _pair(granter, grantee)
     if request.msg_type_url:
-        stored = context.store.get(PREFIX + key + request.msg_type_url.encode())
-        if stored is None:
+        stored = authz_store.get(context, granter, grantee, request.msg_type_url)
+        if stored is None or not authz_store.alive(context, stored):
             text = f"authorization not found for {request.msg_type_url} type"
             raise QueryError(grpc.StatusCode.UNKNOWN, f"codespace authz code 2: authorization not found: {text}")
-        return query.QueryGrantsResponse(grants=[_plain(wire.Grant.FromString(stored))])
-    shown, pagination = page([_plain(grant) for _, _, grant in _entries(context, key)], request.pagination)
+        return query.QueryGrantsResponse(grants=[_plain(stored)])
+    listed = authz_store.entries(context, authz_store.pair(granter, grantee))
+    shown, pagination = page([_plain(grant) for _, _, grant in listed], request.pagination)
     return query.QueryGrantsResponse(grants=shown, pagination=pagination)
 
 
 def _granter_grants(context: Context, request: Any) -> Any:
     granter = account(context, request.granter)
-    listed = [_named(context, *entry) for entry in _entries(context, GRANT_KEY + bytes([len(granter)]) + granter)]
+    listed = [
+        _named(context, *entry)
+        for entry in authz_store.entries(context, authz_store.GRANT_KEY + bytes([len(granter)]) + granter)
+    ]
     shown, pagination = page(listed, request.pagination)
     return query.QueryGranterGrantsResponse(grants=shown, pagination=pagination)
 
 
 def _grantee_grants(context: Context, request: Any) -> Any:
     grantee = account(context, request.grantee)
-    listed = [_named(context, *entry) for entry in _entries(context, GRANT_KEY) if entry[1] == grantee]
+    listed = [
+        _named(context, *entry) for entry in authz_store.entries(context, authz_store.GRANT_KEY) if entry[1] == grantee
+    ]
     shown, pagination = page(listed, request.pagination)
     return query.QueryGranteeGrantsResponse(grants=shown, pagination=pagination)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gonka_devnet import accounts, bech32, coins
 from gonka_devnet.errors import sdk_error
-from gonka_devnet.module import Context
+from gonka_devnet.module import AbciError, Context
 
 PREFIX = b"\x02b"
 BY_DENOM = b"\x02d"
@@ -14,6 +14,14 @@ SUPPLY = b"\x02s"
 PARAMS = b"\x02p"
 SEND_ENABLED = b"\x02e"
 RESTRICTIONS = b"\x02r"
+RESTRICTED_UNTIL = 1_000_000
+# What the chain spends on finding out that nobody is exempt, as measured on one recorded transaction.
+RESTRICTION_GAS = 5_200
+RESTRICTED = (
+    "user-to-user transfers are restricted during bootstrap period. Restriction ends at block {end} "
+    "(current: {now}, remaining: {left} blocks). Allowed transfers: gas payments, protocol interactions "
+    "(inference, governance, staking), and module operations: transfer restricted during bootstrap period"
+)
 
 
 def _key(raw: bytes, denom: str) -> bytes:
@@ -36,6 +44,23 @@ def supply(context: Context) -> Iterator[tuple[str, int]]:
     """Yield every denomination with its total."""
     for key, value in context.store.iterate(SUPPLY):
         yield key[len(SUPPLY) :].decode(), int(value)
+
+
+def restrict(context: Context, until: int) -> None:
+    """Forbid sends between users until a height; 0 lets them go."""
+    if until:
+        context.store.set(RESTRICTIONS, str(until).encode())
+    else:
+        context.store.delete(RESTRICTIONS)
+
+
+def check_restriction(context: Context) -> None:
+    """Raise AbciError where sends between users are forbidden still."""
+    end = int(context.store.get(RESTRICTIONS) or b"0")
+    if context.height < end:
+        context.gas.consume(RESTRICTION_GAS, "restrictions")
+        text = RESTRICTED.format(end=end, now=context.height, left=end - context.height)
+        raise AbciError("restrictions", 1108, text)
 
 
 def _put(context: Context, raw: bytes, denom: str, amount: int) -> None:

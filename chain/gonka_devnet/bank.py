@@ -47,7 +47,7 @@ def send(context: Context, value: bytes) -> bytes:
     for denom, _ in amounts:
         context.store.get(balances.SEND_ENABLED + denom.encode())
         context.store.get(balances.PARAMS)
-    context.store.get(balances.RESTRICTIONS)
+    balances.check_restriction(context)
     balances.send(context, sender, recipient, amounts)
     return b""
 
@@ -65,6 +65,7 @@ def multi_send(context: Context, value: bytes) -> bytes:
             sums[denom] = sums.get(denom, 0) + amount
     if sums != dict(total):
         raise sdk_error(18, "sum inputs != sum outputs")
+    balances.check_restriction(context)
     balances.subtract(context, address(context, sender, "input"), total)
     for recipient, amounts in parts:
         balances.receive(context, recipient, amounts, sender)
@@ -163,9 +164,14 @@ class Bank:
         return {SERVICE + name: served(*entry) for name, entry in table.items()}
 
     def genesis(self, context: Context, document: Mapping[str, Any]) -> None:
-        """Give each of `balances` (address to amount of the chain's denomination) its coins."""
+        """Give each of `balances` (address to amount of the chain's denomination) its coins.
+
+        Until the height `restricted_until` (0: never) sends between users fail.
+        """
         for text, amount in document.get("balances", {}).items():
             balances.mint(context, bech32.account_bytes(text, context.prefix), context.denom, int(amount))
+
+        balances.restrict(context, int(document.get("restricted_until", 0)))
 
     def begin_block(self, context: Context) -> None:
         """Do nothing."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,8 +16,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from gonka_devnet import headers
 from gonka_devnet._pb.wire import wire_pb2 as wire
 from gonka_devnet.app import App, At, wire_events
+from gonka_devnet.clock import Clock
 from gonka_devnet.database import Database, StoredBlock
-from gonka_devnet.module import Store
+from gonka_devnet.errors import SDK, sdk_error
+from gonka_devnet.module import AbciError, Context, Store
 from gonka_devnet.store import Layer
 from gonka_devnet.transaction import Tx
 
@@ -81,6 +83,14 @@ class Block:
 
 
 @dataclass(frozen=True)
+class Ordered:
+    """What a test wants in the next block: bytes that stand in it whatever they are, and changes at its begin."""
+
+    raw: Sequence[bytes] = ()
+    changes: Sequence[Callable[[Context], None]] = ()
+
+
+@dataclass(frozen=True)
 class Made:
     """A new block, what it changed, and its transactions with their codes."""
 
@@ -92,18 +102,38 @@ class Made:
 class Maker:
     """Makes one block after another on the committed state."""
 
-    def __init__(self, app: App, database: Database, validator: Validator, genesis_time_ns: int) -> None:
+    def __init__(self, app: App, database: Database, validator: Validator, genesis_time_ns: int, clock: Clock) -> None:
         self._app = app
         self._database = database
         self._validator = validator
         self._genesis_time_ns = genesis_time_ns
+        self._clock = clock
 
-    def make(self, last: Block | None, waiting: Sequence[Tx], state: Store, most_seconds: float) -> Made:
+    def make(
+        self, last: Block | None, waiting: Sequence[Tx], state: Store, most_seconds: float, ordered: Ordered
+    ) -> Made:
         """Execute what waits, as much as fits, and write the block; `state` itself stays as it is."""
         at = self._next(last)
-        layer, results, done, room = Layer(state), wire.BlockResults(), [], MOST_BLOCK_BYTES
-        deadline = time.monotonic() + most_seconds
+        layer, results, done = Layer(state), wire.BlockResults(), []
+        for change in ordered.changes:
+            change(self._app.context(layer, at))
         begun = self._app.begin_block(layer, at)
+        for raw in ordered.raw:
+            result, tx = self._deliver_raw(raw, layer, at)
+            results.results.append(result)
+            done += [(tx, result.code)] if tx else []
+        fitting = self._deliver(waiting, layer, at, most_seconds, results)
+        results.events.extend(wire_events(begun + self._app.end_block(layer, at)))
+        results.app_hash = self._app_hash(last, layer.changes)
+        stored = self._store(last, at, [*ordered.raw, *(tx.raw for tx, _ in fitting)], results)
+        self._database.write_block(stored, layer.changes)
+        return Made(Block(stored), layer.changes, done + fitting)
+
+    def _deliver(
+        self, waiting: Sequence[Tx], layer: Layer, at: At, most_seconds: float, results: wire.BlockResults
+    ) -> list[tuple[Tx, int]]:
+        """Execute transactions while there is room and time; return those with their codes."""
+        done, room, deadline = [], MOST_BLOCK_BYTES, time.monotonic() + most_seconds
         for tx in waiting:
             room -= len(tx.raw)
             if room < 0 or time.monotonic() > deadline:
@@ -111,11 +141,16 @@ class Maker:
             result = self._app.deliver(tx, layer, at)
             results.results.append(result)
             done.append((tx, result.code))
-        results.events.extend(wire_events(begun + self._app.end_block(layer, at)))
-        results.app_hash = self._app_hash(last, layer.changes)
-        stored = self._store(last, at, [tx.raw for tx, _ in done], results)
-        self._database.write_block(stored, layer.changes)
-        return Made(Block(stored), layer.changes, done)
+        return done
+
+    def _deliver_raw(self, raw: bytes, layer: Layer, at: At) -> tuple[wire.ExecTxResult, Tx | None]:
+        """Execute bytes that no CheckTx has seen; what cannot be decoded has a result without gas and events."""
+        try:
+            tx = self._app.decoder.decode(raw)
+        except AbciError:
+            failed = sdk_error(2)
+            return wire.ExecTxResult(code=failed.code, codespace=SDK.encode(), log=failed.log.encode()), None
+        return self._app.deliver(tx, layer, at), tx
 
     def _next(self, last: Block | None) -> At:
         """Return the next height and its time: when the block before was committed, and later than that block's."""
@@ -132,13 +167,7 @@ class Maker:
     def _commit(self, last: Block | None) -> Any:
         if last is None:
             return headers.empty_commit()
-        signature = types_pb2.CommitSig(
-            block_id_flag=headers.COMMITTED,
-            validator_address=self._validator.address,
-            timestamp=headers.timestamp(last.stored.commit_time_ns),
-            signature=last.stored.commit_signature,
-        )
-        return types_pb2.Commit(height=last.height, block_id=last.block_id, signatures=[signature])
+        return headers.commit(last.height, last.block_id, self._validator.address, last.stored)
 
     def _header(self, last: Block | None, at: At, txs: Sequence[bytes], commit: Any) -> Any:
         header = types_pb2.Header(
@@ -164,7 +193,7 @@ class Maker:
     def _store(self, last: Block | None, at: At, txs: Sequence[bytes], results: wire.BlockResults) -> StoredBlock:
         commit = self._commit(last)
         block = headers.make_block(self._header(last, at, txs, commit), txs, commit)
-        block_id, now = headers.block_id(block), time.time_ns()
+        block_id, now = headers.block_id(block), self._clock.now_ns()
         vote = headers.vote_bytes(self._app.chain.chain_id, at.height, block_id, now)
         return StoredBlock(
             at.height,

@@ -1,4 +1,4 @@
-"""x/feegrant: messages and queries for basic allowances; their use is in grants.py."""
+"""x/feegrant: messages and queries; the kinds of allowances are in allowances.py, their use in grants.py."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from cosmpy.protos.cosmos.feegrant.v1beta1 import query_pb2 as query
 from cosmpy.protos.cosmos.feegrant.v1beta1 import tx_pb2 as strict
 from google.protobuf.any_pb2 import Any as AnyMessage
 
-from gonka_devnet import accounts, bech32, grants
+from gonka_devnet import allowances, bech32, grants
 from gonka_devnet._pb.wire import wire_pb2 as wire
 from gonka_devnet.bank import account, address, served
 from gonka_devnet.errors import sdk_error, show
-from gonka_devnet.module import AbciError, Context, Message, QueryError
+from gonka_devnet.module import Context, Message, QueryError
 from gonka_devnet.paging import page
 
 SERVICE = "/cosmos.feegrant.v1beta1.Query/"
@@ -29,24 +29,9 @@ def grant_allowance(context: Context, value: bytes) -> bytes:
     if granter_text == grantee_text:
         raise sdk_error(7, "cannot self-grant fee authorization")
     granter, grantee = address(context, granter_text, "granter"), address(context, grantee_text, "grantee")
-    if grants.get(context, granter, grantee) is not None:
-        raise sdk_error(18, "fee allowance already exists")
-    if show(message.allowance.type_url) != grants.BASIC:
-        raise sdk_error(37, "only basic allowances are served")
-    _check_allowance(context, message.allowance)
-    if not accounts.exists(context, grantee):
-        accounts.create(context, grantee)
-    grants.put(context, granter, grantee, message.allowance)
-    context.emit("set_feegrant", granter=granter_text, grantee=grantee_text)
+    allowances.check(message.allowance)
+    grants.give(context, granter, grantee, message.allowance)
     return b""
-
-
-def _check_allowance(context: Context, allowance: wire.AnyValue) -> None:
-    basic = feegrant_pb2.BasicAllowance.FromString(allowance.value)
-    if basic.HasField("expiration") and basic.expiration.ToNanoseconds() < context.time_ns:
-        raise AbciError("feegrant", grants.EXPIRED, "expiration is before current block time: fee allowance expired")
-    if any(not coin.amount.isdigit() or int(coin.amount) == 0 for coin in basic.spend_limit):
-        raise sdk_error(10, "spend limit must be positive")
 
 
 def revoke_allowance(context: Context, value: bytes) -> bytes:
@@ -54,10 +39,7 @@ def revoke_allowance(context: Context, value: bytes) -> bytes:
     message = wire.MsgRevokeAllowance.FromString(value)
     granter_text, grantee_text = show(message.granter), show(message.grantee)
     granter, grantee = address(context, granter_text, "granter"), address(context, grantee_text, "grantee")
-    if grants.get(context, granter, grantee) is None:
-        raise sdk_error(38, "fee-grant not found")
-    context.store.delete(grants.key(granter, grantee))
-    context.emit("revoke_feegrant", granter=granter_text, grantee=grantee_text)
+    grants.take_back(context, granter, grantee)
     return b""
 
 
@@ -128,4 +110,5 @@ class Feegrant:
         """Do nothing."""
 
     def end_block(self, context: Context) -> None:
-        """Do nothing."""
+        """Drop the allowances that have expired."""
+        grants.forget_expired(context)

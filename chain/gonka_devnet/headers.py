@@ -15,6 +15,7 @@ from google.protobuf.wrappers_pb2 import BytesValue, Int64Value, StringValue
 
 from gonka_devnet import merkle
 from gonka_devnet._pb.wire import wire_pb2 as wire
+from gonka_devnet.database import StoredBlock
 
 BLOCK_PROTOCOL = 11
 PART_BYTES = 65536
@@ -103,6 +104,17 @@ def make_block(header: Any, txs: Sequence[bytes], last_commit: Any) -> Any:
     block = block_pb2.Block(header=header, data=types_pb2.Data(txs=txs), last_commit=last_commit)
     block.evidence.SetInParent()
     return block
+
+
+def commit(height: int, block: Any, validator: bytes, stored: StoredBlock) -> Any:
+    """Return a block's commit by its one validator."""
+    signature = types_pb2.CommitSig(
+        block_id_flag=COMMITTED,
+        validator_address=validator,
+        timestamp=timestamp(stored.commit_time_ns),
+        signature=stored.commit_signature,
+    )
+    return types_pb2.Commit(height=height, block_id=block, signatures=[signature])
 
 
 def empty_commit() -> Any:

@@ -74,6 +74,12 @@ class Mempool:
         self._waiting[digest] = tx
         return Verdict()
 
+    def forget(self, digest: bytes) -> None:
+        """Lose a transaction as if it had never come: its bytes, its sequence and its timestamp may come again."""
+        self._waiting.pop(digest, None)
+        self._seen.pop(digest, None)
+        self._check_all_again()
+
     def waiting(self) -> list[Tx]:
         """Return what waits, oldest first."""
         return list(self._waiting.values())
@@ -90,6 +96,9 @@ class Mempool:
             else:
                 self._remember(tx.hash)
         self._at = at
+        self._check_all_again()
+
+    def _check_all_again(self) -> None:
         self._state = Layer(self._committed)
         for tx in self.waiting():
             self._check_again(tx)

@@ -12,8 +12,9 @@ from aiohttp import web
 
 from gonka_devnet import headers, rpc_json
 from gonka_devnet.blocks import POWER, Block
+from gonka_devnet.module import QueryError
 from gonka_devnet.node import Node
-from gonka_devnet.services_tendermint import CHANNELS, COMET_VERSION, node_id
+from gonka_devnet.services_tendermint import CHANNELS, COMET_VERSION, node_id, tx_index
 
 INTERNAL, NO_METHOD, BAD_PARAMS, BAD_JSON, BAD_REQUEST = -32603, -32601, -32602, -32700, -32600
 BY_ADDRESS_ID = -1
@@ -61,6 +62,7 @@ class Rpc:
             "header": lambda params: {"header": rpc_json.header(self._block(params).message.header)},
             "block_results": lambda params: rpc_json.results(self._block(params)),
             "commit": self.commit,
+            "validators": self.validators,
             "abci_info": self.abci_info,
         }
 
@@ -83,18 +85,42 @@ class Rpc:
             raise RpcError(INTERNAL, text)
         return self._node.block(height)
 
+    def _newest(self) -> Block:
+        return self._node.block(self._node.height)
+
     def commit(self, params: Params) -> dict[str, Any]:
-        """Return a header with the commit that the next block carries for it."""
+        """Return a header with its commit: the one that the next block carries, or the newest's own."""
         block = self._block(params)
-        if block.height == self._node.height:
-            raise RpcError(INTERNAL, f"the commit of height {block.height} is in the next block")
-        carried = self._node.block(block.height + 1).message.last_commit
+        canonical = block.height < self._node.height
+        carried = self._node.block(block.height + 1).message.last_commit if canonical else self._own_commit(block)
         signed = {"header": rpc_json.header(block.message.header), "commit": rpc_json.commit(carried)}
-        return {"signed_header": signed, "canonical": True}
+        return {"signed_header": signed, "canonical": canonical}
+
+    def _own_commit(self, block: Block) -> Any:
+        return headers.commit(block.height, block.block_id, self._node.validator.address, block.stored)
+
+    def validators(self, params: Params) -> dict[str, Any]:
+        """Return the validators at a height."""
+        height, newest = _height(params), self._node.height
+        if height is not None and height > newest + 1:
+            text = f"height {height} must be less than or equal to the current blockchain height {newest + 1}"
+            raise RpcError(INTERNAL, text)
+        if height is not None:
+            self._block({"height": min(height, newest)})
+        shown = {"block_height": str(height or newest), "validators": [{**self._validator(), "proposer_priority": "0"}]}
+        return {**shown, "count": "1", "total": "1"}
+
+    def _validator(self) -> dict[str, Any]:
+        key = rpc_json.in_base64(self._node.validator.public_key)
+        return {
+            "address": rpc_json.in_hex(self._node.validator.address),
+            "pub_key": {"type": "tendermint/PubKeyEd25519", "value": key},
+            "voting_power": str(POWER),
+        }
 
     def abci_info(self, _params: Params) -> dict[str, Any]:
         """Return the application's name and height."""
-        last = self._node.last
+        last = self._newest()
         shown = {"data": "inferenced", "last_block_height": str(last.height)}
         return {"response": {**shown, "last_block_app_hash": rpc_json.in_base64(last.results.app_hash)}}
 
@@ -105,23 +131,17 @@ class Rpc:
             "protocol_version": {"p2p": "8", "block": str(headers.BLOCK_PROTOCOL), "app": "0"},
             "id": node_id(self._node),
             "listen_addr": f"tcp://{listen}",
-            "network": self._node.app.chain.chain_id,
+            "network": self._node.chain_id,
             "version": COMET_VERSION,
             "channels": rpc_json.in_hex(CHANNELS),
             "moniker": "devnet",
-            "other": {"tx_index": "on", "rpc_address": f"tcp://{rpc}"},
+            "other": {"tx_index": tx_index(self._node), "rpc_address": f"tcp://{rpc}"},
         }
-        key = rpc_json.in_base64(self._node.validator.public_key)
-        validator = {
-            "address": rpc_json.in_hex(self._node.validator.address),
-            "pub_key": {"type": "tendermint/PubKeyEd25519", "value": key},
-            "voting_power": str(POWER),
-        }
-        return {"node_info": info, "sync_info": self._sync_info(), "validator_info": validator}
+        return {"node_info": info, "sync_info": self._sync_info(), "validator_info": self._validator()}
 
     def _sync_info(self) -> dict[str, Any]:
         shown: dict[str, Any] = {}
-        for name, block in (("latest", self._node.last), ("earliest", self._node.block(1))):
+        for name, block in (("latest", self._newest()), ("earliest", self._node.block(self._node.faults.earliest))):
             head = rpc_json.header(block.message.header)
             shown[f"{name}_block_hash"] = rpc_json.in_hex(block.block_id.hash)
             shown[f"{name}_app_hash"] = head["app_hash"]
@@ -132,7 +152,10 @@ class Rpc:
     def _call(self, method: str, params: Params) -> Any:
         if self._node.height == 0:
             raise RpcError(INTERNAL, "the first block is not there yet")
-        return self._methods[method](params)
+        try:
+            return self._methods[method](params)
+        except QueryError as error:
+            raise RpcError(INTERNAL, error.details) from error
 
     async def _listing(self, request: web.Request) -> web.Response:
         links = "".join(f"//{request.host}/{name}\n" for name in sorted(self._methods))

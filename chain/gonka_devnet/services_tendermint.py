@@ -33,6 +33,11 @@ def node_id(node: Node) -> str:
     return hashlib.sha256(b"node of " + node.validator.public_key).hexdigest()[:40]
 
 
+def tx_index(node: Node) -> str:
+    """Return what the node says of its transaction index."""
+    return "on" if node.faults.index else "off"
+
+
 class Tendermint:
     """Blocks, validators and what the node says of itself."""
 
@@ -64,11 +69,11 @@ class Tendermint:
                 "protocol_version": {"p2p": 8, "block": headers.BLOCK_PROTOCOL},
                 "default_node_id": node_id(self._node),
                 "listen_addr": f"tcp://{listen}",
-                "network": self._node.app.chain.chain_id,
+                "network": self._node.chain_id,
                 "version": COMET_VERSION,
                 "channels": CHANNELS,
                 "moniker": "devnet",
-                "other": {"tx_index": "on", "rpc_address": f"tcp://{rpc}"},
+                "other": {"tx_index": tx_index(self._node), "rpc_address": f"tcp://{rpc}"},
             },
             application_version={
                 "name": "inference",

@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError
 
 from gonka_devnet._pb.wire import wire_pb2 as wire
 from gonka_devnet.blocks import Block
-from gonka_devnet.errors import invalid_argument, raw_bytes, sdk_query_error, show
+from gonka_devnet.errors import invalid_argument, raw_bytes, sdk_error, sdk_query_error, show
 from gonka_devnet.grpc_server import Handler
 from gonka_devnet.module import QueryError
 from gonka_devnet.node import Node
@@ -23,6 +23,7 @@ SYNC, ASYNC = 2, 3
 DESCENDING = 2
 MOST_PER_PAGE = 100
 BEFORE_CHECK = {19, 20, 21}
+NO_INDEX = "transaction indexing is disabled"
 HEX = "0123456789abcdefABCDEF"
 
 
@@ -106,11 +107,18 @@ class Transactions:
         text = show(wire.GetTxRequest.FromString(request).hash)
         if not text:
             raise invalid_argument("tx hash cannot be empty")
-        found = self._node.index.find(decode_hex(text))
-        if found is None:
+        digest = decode_hex(text)
+        if not self._node.faults.index:
+            raise QueryError(grpc.StatusCode.UNKNOWN, NO_INDEX)
+        found = self._node.index.find(digest)
+        if found is None or found[0] > self._node.height:
             raise QueryError(grpc.StatusCode.NOT_FOUND, f"tx not found: {text}")
         block = self._node.block(found[0])
-        return wire.GetTxResponse(tx=as_tx(block.message.data.txs[found[1]]), tx_response=tx_response(block, found[1]))
+        try:
+            response = tx_response(block, found[1])
+        except DecodeError as error:
+            raise QueryError(grpc.StatusCode.UNKNOWN, sdk_error(2).log) from error
+        return wire.GetTxResponse(tx=as_tx(block.message.data.txs[found[1]]), tx_response=response)
 
     async def search(self, request: bytes) -> wire.GetTxsEventResponse:
         """Answer GetTxsEvent from the index."""
@@ -118,16 +126,24 @@ class Transactions:
         if not asked.query:
             raise QueryError(grpc.StatusCode.INTERNAL, "query cannot be empty")
         try:
-            found = self._node.index.search(parse(show(asked.query)))
+            conditions = parse(show(asked.query))
         except QuerySyntaxError as error:
             raise QueryError(grpc.StatusCode.INTERNAL, f"failed to search for txs: {error}") from error
+        if not self._node.faults.index:
+            raise QueryError(grpc.StatusCode.INTERNAL, f"failed to search for txs: {NO_INDEX}")
+        found = [place for place in self._node.index.search(conditions) if place[0] <= self._node.height]
         if asked.order_by == DESCENDING:
             found.reverse()
         answer = wire.GetTxsEventResponse(total=len(found))
         for height, position in _page(found, asked.page or 1, asked.limit):
-            block = self._node.block(height)
+            try:
+                block = self._node.block(height)
+                answer.tx_responses.append(tx_response(block, position))
+            except QueryError as error:
+                raise QueryError(grpc.StatusCode.INTERNAL, error.details) from error
+            except DecodeError as error:
+                raise QueryError(grpc.StatusCode.INTERNAL, sdk_error(2).log) from error
             answer.txs.append(as_tx(block.message.data.txs[position]))
-            answer.tx_responses.append(tx_response(block, position))
         return answer
 
     async def block_with_txs(self, request: bytes) -> wire.GetBlockWithTxsResponse:

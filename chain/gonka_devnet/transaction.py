@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from cosmpy.protos.cosmos.authz.v1beta1 import authz_pb2
+from cosmpy.protos.cosmos.bank.v1beta1 import authz_pb2 as bank_authz_pb2
 from cosmpy.protos.cosmos.crypto.ed25519 import keys_pb2 as ed25519
 from cosmpy.protos.cosmos.crypto.multisig import keys_pb2 as multisig
 from cosmpy.protos.cosmos.crypto.secp256k1 import keys_pb2 as secp256k1
@@ -30,6 +31,7 @@ KNOWN = {
         ed25519.PubKey.DESCRIPTOR,
         multisig.LegacyAminoPubKey.DESCRIPTOR,
         authz_pb2.GenericAuthorization.DESCRIPTOR,
+        bank_authz_pb2.SendAuthorization.DESCRIPTOR,
         feegrant_pb2.BasicAllowance.DESCRIPTOR,
         feegrant_pb2.PeriodicAllowance.DESCRIPTOR,
         feegrant_pb2.AllowedMsgAllowance.DESCRIPTOR,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 
 from gonka_devnet._pb.inference import inference_pb2 as pb
-from gonka_devnet.inference import codec, participants
+from gonka_devnet.inference import codec, confirmation, participants
 from gonka_devnet.inference.addresses import address_bytes, with_prefix
 from gonka_devnet.module import Context, Store
 
@@ -67,10 +67,16 @@ def end_block(context: Context) -> None:
     """Set new validators and open the next epoch when the block is theirs."""
     epoch = _latest(context.store)
     params = _params(context.store).epoch_params
+    confirmation.advance(context, params)
     if epoch.index and context.height == set_new_validators(epoch, params):
         _set_group(context.store, epoch)
     if context.height == next_poc_start(epoch, params):
         codec.save(context.store, LATEST, pb.Epoch(index=epoch.index + 1, poc_start_block_height=context.height))
+
+
+def trigger_confirmation(context: Context, grace_blocks: int) -> None:
+    """Begin a confirmation of proof of compute in this block."""
+    confirmation.trigger(context, _latest(context.store).index, grace_blocks)
 
 
 def next_poc_start(epoch: pb.Epoch, params: pb.EpochParams) -> int:
@@ -88,10 +94,15 @@ def set_new_validators(epoch: pb.Epoch, params: pb.EpochParams) -> int:
 
 
 def info(context: Context, _request: pb.QueryEpochInfoRequest) -> pb.QueryEpochInfoResponse:
-    """Answer height, parameters and the latest epoch, which may still be in its proof of compute."""
-    return pb.QueryEpochInfoResponse(
+    """Answer height, parameters, the latest epoch, which may still be in its proof of compute, and a confirmation."""
+    answer = pb.QueryEpochInfoResponse(
         block_height=context.height, params=_params(context.store), latest_epoch=_latest(context.store)
     )
+    event = confirmation.active(context.store)
+    if event is not None:
+        answer.is_confirmation_poc_active = True
+        answer.active_confirmation_poc_event.CopyFrom(event)
+    return answer
 
 
 def params(context: Context, _request: pb.QueryParamsRequest) -> pb.QueryParamsResponse:

@@ -10,7 +10,8 @@ from cosmpy.protos.cosmos.authz.v1beta1 import query_pb2 as authz_query
 
 from gonka_devnet import accounts
 from gonka_devnet._pb.inference import inference_pb2 as pb
-from gonka_devnet.authz import GENERIC, SERVICE, Authz
+from gonka_devnet.authorizations import GENERIC
+from gonka_devnet.authz import SERVICE, Authz
 from gonka_devnet.inference.addresses import address_bytes
 from gonka_devnet.inference.errors import internal, invalid_argument
 from gonka_devnet.module import AbciError, Context, QueryError

@@ -81,6 +81,20 @@ def eventually(ask: Callable[[], Answer | None], seconds: float = 30) -> Answer:
         time.sleep(0.02)
 
 
+class FaultRefusedError(Exception):
+    """The devnet's text on a fault that it cannot switch."""
+
+
+def control_call(address: str, name: str, body: Any) -> Any:
+    """What the control answers to a POST of the body, or to a GET when there is none."""
+    data = None if body is None else json.dumps(body).encode()
+    try:
+        with urllib.request.urlopen(f"http://{address}/{name}", data=data, timeout=60) as answer:
+            return json.loads(answer.read())
+    except urllib.error.HTTPError as error:
+        raise FaultRefusedError(error.read().decode()) from error
+
+
 @dataclass
 class Devnet:
     """A running devnet, with its doors."""
@@ -90,6 +104,15 @@ class Devnet:
     rpc: str
     chain_id: str
     channel: grpc.Channel
+    control: str
+
+    def fault(self, name: str, **keys: Any) -> Any:
+        """Switch a fault; what the devnet answers. `seconds` and the like are the fault's own keys."""
+        return control_call(self.control, name, keys)
+
+    def faults(self) -> Any:
+        """Everything that can be switched, as it is now."""
+        return control_call(self.control, "state", None)
 
     def call(self, path: str, request: Any, metadata: Sequence[tuple[str, str]] = ()) -> bytes:
         """Answer's bytes of a gRPC call; the request is a message or bytes."""
@@ -144,7 +167,16 @@ class Devnet:
         """Broadcast and wait for the index."""
         said = self.broadcast(raw)
         assert said.code == 0, said
+        return self.included_already(raw)
+
+    def included_already(self, raw: bytes) -> wire.TxResponse:
+        """Wait for the index to have what was broadcast."""
         return eventually(lambda: self.find(raw))
+
+    def block_time_ns(self) -> int:
+        """The newest block's time, in nanoseconds since 1970."""
+        moment = tendermint.GetLatestBlockResponse.FromString(self.call(TM + "GetLatestBlock", b"")).block.header.time
+        return int(moment.ToNanoseconds())
 
     def get(self, path: str) -> Any:
         """CometBFT's RPC by address: JSON, or text where it is none."""
@@ -183,6 +215,10 @@ class Devnet:
         timeout_ns: int = 0,
         gas: int = 200_000,
         number: int | None = None,
+        fee: int = 0,
+        granter: str = "",
+        mode: int = 1,
+        with_key: bool = True,
     ) -> bytes:
         """A signed transaction; unordered when it has a timeout."""
         if number is None or (sequence is None and not timeout_ns):
@@ -193,11 +229,14 @@ class Devnet:
         body.messages.extend(wire.AnyValue(type_url=url.encode(), value=value) for url, value in messages)
         if timeout_ns:
             body.timeout_timestamp.seconds, body.timeout_timestamp.nanos = divmod(timeout_ns, 10**9)
-        auth_info = wire.AuthInfo(fee=wire.Fee(gas_limit=gas))
+        auth_info = wire.AuthInfo(fee=wire.Fee(gas_limit=gas, granter=granter.encode()))
+        if fee:
+            auth_info.fee.amount.add(denom=b"ngonka", amount=str(fee).encode())
         info = auth_info.signer_infos.add(sequence=0 if timeout_ns else sequence or 0)
-        info.public_key.type_url = b"/cosmos.crypto.secp256k1.PubKey"
-        info.public_key.value = wire.PubKey(key=key.public).SerializeToString()
-        info.mode_info.single.mode = 1
+        if with_key:
+            info.public_key.type_url = b"/cosmos.crypto.secp256k1.PubKey"
+            info.public_key.value = wire.PubKey(key=key.public).SerializeToString()
+        info.mode_info.single.mode = mode
         parts = (body.SerializeToString(), auth_info.SerializeToString())
         document = wire.SignDoc(
             body_bytes=parts[0], auth_info_bytes=parts[1], chain_id=self.chain_id.encode(), account_number=number
@@ -222,6 +261,8 @@ def devnet(home: Path, *flags: str, block_seconds: float = 0.2, prefix: str = "g
         "127.0.0.1:0",
         "--home",
         str(home),
+        "--control",
+        "127.0.0.1:0",
     ]
     command += ["--block-seconds", str(block_seconds), "--prefix", prefix, *flags]
     command += [part for account in accounts for part in ("--account", account)]
@@ -232,7 +273,7 @@ def devnet(home: Path, *flags: str, block_seconds: float = 0.2, prefix: str = "g
             with grpc.insecure_channel(
                 said["grpc"], options=[("grpc.max_receive_message_length", 64 << 20)]
             ) as channel:
-                yield Devnet(process, said["grpc"], said["rpc"], said["chain_id"], channel)
+                yield Devnet(process, said["grpc"], said["rpc"], said["chain_id"], channel, said["control"])
         finally:
             process.kill()
             process.wait(30)

@@ -8,6 +8,7 @@ from typing import Any
 import grpc
 import pytest
 from devnet_process import Devnet, eventually, golden_key, topic_address
+from gonka_devnet import headers
 from gonka_devnet._pb.wire import wire_pb2 as wire
 from grpc_reflection.v1alpha import reflection_pb2 as reflection
 
@@ -40,6 +41,22 @@ def test_json_rpc_refusals(shared_devnet: Devnet) -> None:
     batch = post(shared_devnet, [{**asked, "method": "health"}, {**asked, "id": 2, "method": "status"}])
     assert [answer["id"] for answer in batch] == [1, 2]
     assert shared_devnet.get("header?height=abc")["error"]["code"] == -32602
+
+
+def test_newest_commit_and_validators_can_be_checked(shared_devnet: Devnet) -> None:
+    newest = shared_devnet.get("commit")["result"]
+    height = int(newest["signed_header"]["header"]["height"])
+    listed = shared_devnet.get(f"validators?height={height}")["result"]
+    (validator,) = listed["validators"]
+    key = base64.b64decode(validator["pub_key"]["value"])
+    assert (listed["block_height"], listed["total"]) == (str(height), "1")
+    shown = headers.validators_hash(key, int(validator["voting_power"]))
+    assert shown.hex().upper() == newest["signed_header"]["header"]["validators_hash"]
+    shared_devnet.next_block()
+    later = shared_devnet.get(f"commit?height={height}")["result"]
+    assert later["canonical"]
+    assert later["signed_header"]["commit"] == newest["signed_header"]["commit"]
+    assert shared_devnet.get("validators?height=1000000")["error"]["code"] == -32603
 
 
 def test_results_by_position_tell_which_failed(shared_devnet: Devnet) -> None:

@@ -51,14 +51,32 @@ class QueryEpochInfoRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class QueryEpochInfoResponse(_message.Message):
-    __slots__ = ("block_height", "params", "latest_epoch")
+    __slots__ = ("block_height", "params", "latest_epoch", "is_confirmation_poc_active", "active_confirmation_poc_event")
     BLOCK_HEIGHT_FIELD_NUMBER: _ClassVar[int]
     PARAMS_FIELD_NUMBER: _ClassVar[int]
     LATEST_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    IS_CONFIRMATION_POC_ACTIVE_FIELD_NUMBER: _ClassVar[int]
+    ACTIVE_CONFIRMATION_POC_EVENT_FIELD_NUMBER: _ClassVar[int]
     block_height: int
     params: Params
     latest_epoch: Epoch
-    def __init__(self, block_height: _Optional[int] = ..., params: _Optional[_Union[Params, _Mapping]] = ..., latest_epoch: _Optional[_Union[Epoch, _Mapping]] = ...) -> None: ...
+    is_confirmation_poc_active: bool
+    active_confirmation_poc_event: ConfirmationPoCEvent
+    def __init__(self, block_height: _Optional[int] = ..., params: _Optional[_Union[Params, _Mapping]] = ..., latest_epoch: _Optional[_Union[Epoch, _Mapping]] = ..., is_confirmation_poc_active: bool = ..., active_confirmation_poc_event: _Optional[_Union[ConfirmationPoCEvent, _Mapping]] = ...) -> None: ...
+
+class ConfirmationPoCEvent(_message.Message):
+    __slots__ = ("epoch_index", "event_sequence", "trigger_height", "generation_start_height", "phase")
+    EPOCH_INDEX_FIELD_NUMBER: _ClassVar[int]
+    EVENT_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    TRIGGER_HEIGHT_FIELD_NUMBER: _ClassVar[int]
+    GENERATION_START_HEIGHT_FIELD_NUMBER: _ClassVar[int]
+    PHASE_FIELD_NUMBER: _ClassVar[int]
+    epoch_index: int
+    event_sequence: int
+    trigger_height: int
+    generation_start_height: int
+    phase: int
+    def __init__(self, epoch_index: _Optional[int] = ..., event_sequence: _Optional[int] = ..., trigger_height: _Optional[int] = ..., generation_start_height: _Optional[int] = ..., phase: _Optional[int] = ...) -> None: ...
 
 class QueryParamsRequest(_message.Message):
     __slots__ = ()

@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 CHAIN_VERSION ?= 0.2.16
 
-.PHONY: setup check test test-all sim bench demo demo-baseline proto lock clean
+.PHONY: setup check test test-all test-chain sim bench demo demo-baseline proto lock clean
 
 setup: $(READY)
 
@@ -27,6 +27,10 @@ test: $(READY)
 
 test-all: $(READY)
 	$(BIN)/pytest -n 2 --dist worksteal -m "not gpu"
+
+# CHAIN_GRPC=host:port CHAIN_RPC=host:port CHAIN_KEYS=file [CHAIN_DENOM=...] asks a real node instead of the devnet.
+test-chain: $(READY)
+	$(BIN)/pytest -rs tests/contract/chain/test_node_*.py
 
 sim: $(READY)
 	$(BIN)/python -m tests.sim --seeds 0-999 --coverage

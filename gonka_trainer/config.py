@@ -137,14 +137,15 @@ class MlNodeConfig:
 class RunsConfig:
     """What the operator agrees to: manifest hashes (hex), and runs of the requesters (bech32) in `accept_from`.
 
-    `max_parameters` (0: no limit) bounds the models of requesters' runs; `downloads` allows fetching a manifest from
-    its https URL. `checkpoints` (TEXT of `gonka-trainer checkpoint`) are where runs may be entered without reading
-    their whole history.
+    `max_parameters` bounds the models of requesters' runs and `max_fee` (in `chain.denom`) what this host may spend on
+    one of them; 0: no limit. `downloads` allows fetching a manifest from its https URL. `checkpoints` (TEXT of
+    `gonka-trainer checkpoint`) are where runs may be entered without reading their whole history.
     """
 
     accept: tuple[str, ...] = ()
     accept_from: tuple[str, ...] = ()
     max_parameters: int = 0
+    max_fee: int = 0
     downloads: bool = False
     checkpoints: tuple[str, ...] = ()
 

@@ -111,6 +111,7 @@ def _check(config: Config, where: str) -> None:
         (1 <= worker.threads <= 1024, "worker.threads must be 1 to 1024"),
         (worker.start_seconds > 0, "worker.start_seconds must be positive"),
         (config.runs.max_parameters >= 0, "runs.max_parameters must not be negative"),
+        (config.runs.max_fee >= 0, "runs.max_fee must not be negative"),
     )
     _check_ranges(ranges, where)
     _check_choice(worker.rendezvous, ("standalone", "environment"), "worker.rendezvous", where)

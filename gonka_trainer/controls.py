@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -83,5 +84,12 @@ class Operator(Protocol):
     def stop(self) -> None:
         """End the daemon in order, as SIGTERM does."""
 
-    def events(self) -> AsyncIterator[HostEvent]:
-        """Give the events from now on, in order; a reader that is too slow gets a `missed` event with their number."""
+    def events(self) -> AbstractContextManager[AsyncIterator[HostEvent]]:
+        """Give, while entered, the events from then on, in order.
+
+        A reader that is too slow gets a `missed` event with the number of those that were dropped.
+        """
+
+    @property
+    def wants_gpus(self) -> bool:
+        """Whether there is something to train that the operator has not paused, whoever else holds the GPUs."""

@@ -24,6 +24,14 @@ class ChainUnavailableError(ChainError):
     """The chain node does not answer now; trying again later can help."""
 
 
+class NetworkNodeError(UserError):
+    """The host's network node or ML node refuses, or answers what cannot be used."""
+
+
+class NetworkNodeUnavailableError(NetworkNodeError):
+    """The network node or ML node does not answer now; trying again later can help."""
+
+
 class StorageError(UserError):
     """A file of the data directory cannot be read or written, or is damaged."""
 

@@ -11,8 +11,12 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Final
 
 from gonka_trainer.errors import DecodeError
+from gonka_trainer.types import sha256
 
 MAX_LINE_BYTES: Final = 1 << 20
+ASSIGNMENT_TAG: Final = b"gonka-trainer/assignment/1"
+NO_SAMPLES: Final = sha256(ASSIGNMENT_TAG).hex()
+"""The `assignment_root` of a round in which nothing was read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +24,8 @@ class Train:
     """Train one round: read `base` (f32 file), make up to `inner_steps` steps, write the result to `output`.
 
     `first_step` is the global inner step of the round's first step (for the schedule). `participant` is hex.
-    `resume` names the folder in which the worker keeps its inner optimizer's state between rounds.
+    `resume` names the folder in which the worker keeps its inner optimizer's state between rounds, and an unfinished
+    round. `base_root` (hex) is the root of the state that `base` is of: a round that was begun from it goes on.
     """
 
     round: int
@@ -30,11 +35,19 @@ class Train:
     inner_steps: int
     first_step: int
     resume: str
+    base_root: str
 
 
 @dataclass(frozen=True, slots=True)
 class Finish:
     """End the round after the step in hand and answer `Done` with what there is (also when no step was made)."""
+
+    round: int
+
+
+@dataclass(frozen=True, slots=True)
+class Yield:
+    """End the round after the step in hand, but keep it on disk so that it can go on, and answer `Done` (`yielded`)."""
 
     round: int
 
@@ -77,7 +90,8 @@ class Progress:
 class Done:
     """The round's training is over and `output` is complete on disk (fsynced).
 
-    `assignment_root` is hex of the digest over the samples that were read.
+    `assignment_root` is hex of the digest over the samples that were read. `yielded`: it is over for now, and the same
+    `Train` goes on from here; with no step made there is no output then.
     """
 
     round: int
@@ -87,6 +101,7 @@ class Done:
     last_loss: float
     output: str
     assignment_root: str
+    yielded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +121,11 @@ class Failed:
     remedy: str
 
 
-ToWorker = Train | Finish | Evaluate | Shutdown
+ToWorker = Train | Finish | Yield | Evaluate | Shutdown
 FromWorker = Ready | Progress | Done | Evaluated | Failed
 
 _KINDS: Final[dict[str, type]] = {
-    cls.__name__: cls for cls in (Train, Finish, Evaluate, Shutdown, Ready, Progress, Done, Evaluated, Failed)
+    cls.__name__: cls for cls in (Train, Finish, Yield, Evaluate, Shutdown, Ready, Progress, Done, Evaluated, Failed)
 }
 
 

@@ -65,7 +65,8 @@ class Receipt:
 class FoundRun:
     """A run that is on chain: its manifest's hash, where the document may be, and who put it there at which height.
 
-    `task_id` is 0 where the carrier has no tasks.
+    `task_id` is 0 where the source has no tasks. `named` are the participants that the source names for it, None where
+    it names nobody. What a source says of `author` is a claim until `TaskSource.vouched` has looked at it.
     """
 
     manifest_hash: Digest
@@ -73,6 +74,7 @@ class FoundRun:
     author: Address
     height: Height
     task_id: int
+    named: frozenset[Address] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +92,16 @@ class ConfirmationPoc:
 
 @dataclass(frozen=True, slots=True)
 class ProofOfCompute:
-    """When GPUs are wanted for proof of compute, as of the latest block: the schedule, and a confirmation going on."""
+    """When GPUs are wanted for proof of compute, as of the latest block: the schedule, and a confirmation going on.
+
+    `epoch_shift_blocks` is how much earlier than epoch_length the first proof of compute of the chain comes.
+    """
 
     height: Height
     time_ns: int
     schedule: EpochSchedule
     confirmation: ConfirmationPoc | None
+    epoch_shift_blocks: int = 0
 
 
 class Chain(Protocol):
@@ -131,8 +137,18 @@ class RunLog(Protocol):
 class TaskSource(Protocol):
     """Where runs come from."""
 
+    @property
+    def settled(self) -> bool:
+        """Whether what was found once stays as it was, so that only newer heights need be asked for."""
+
     async def runs(self, since: Height) -> tuple[FoundRun, ...]:
         """Return the runs that were put on chain at or after the height, oldest first."""
+
+    async def vouched(self, run: FoundRun) -> bool:
+        """Whether the run's author signed that it be put on chain: read from a block, not from a module's state.
+
+        ChainError when the block cannot be had.
+        """
 
 
 class ChunkIndex(Protocol):
@@ -261,6 +277,9 @@ class Objects(ObjectSource, Protocol):
     def put_document(self, digest: Digest, data: bytes) -> None:
         """Keep a small document under the digest that names it."""
 
+    def remove_document(self, digest: Digest) -> None:
+        """Forget a small document, if it is here."""
+
     def prune(self, keep: Keep) -> tuple[Path, ...]:
         """Remove the states and the rounds' blobs that `keep` does not name; return what was removed."""
 
@@ -304,6 +323,42 @@ class Fetcher(Protocol):
         """Return the first document for the digest that passes the check, or what each holder did wrong."""
 
 
+class Stops(Protocol):
+    """How long the last stops of the worker took."""
+
+    @property
+    def bound_seconds(self) -> float:
+        """When the worker is killed, from the hold on."""
+
+    @property
+    def seconds(self) -> float:
+        """The longest of the last stops; the bound when none was measured."""
+
+    def add(self, seconds: float) -> None:
+        """Keep one more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """What came of a round's inner steps, and on what they were made (a header's `hardware`)."""
+
+    done: jobs.Done
+    hardware: str
+
+
+class Unfinished(Protocol):
+    """The result so far of one round whose training was interrupted, on disk."""
+
+    def keep(self, trained: Trained, base_root: str) -> Trained:
+        """Take the result in hand, in place of any other, and return it with the file where it now is."""
+
+    def of(self, round_number: int, base_root: str) -> Trained | None:
+        """Return what is kept of the round from this base."""
+
+    def clear(self) -> None:
+        """Forget it."""
+
+
 class Trainer(Protocol):
     """The worker behind its job link. WorkerError when it cannot do its work."""
 
@@ -311,7 +366,7 @@ class Trainer(Protocol):
         """Have a worker ready and return what it says of itself."""
 
     async def train(self, job: jobs.Train, progress: Callable[[jobs.Progress], None]) -> jobs.Done:
-        """Run a round's inner steps."""
+        """Run a round's inner steps; `yielded` says that `vacate` ended them before their time."""
 
     def finish(self, round_number: int) -> None:
         """Ask for the round's end after the step in hand."""
@@ -321,3 +376,20 @@ class Trainer(Protocol):
 
     async def evaluate(self, label: str, path: str) -> jobs.Evaluated:
         """Return the held-out loss of the parameters in a flat file."""
+
+    @property
+    def admitted(self) -> bool:
+        """Whether a worker may be started."""
+
+    @property
+    def in_use(self) -> bool:
+        """Whether any process of a worker is alive."""
+
+    def bar(self) -> None:
+        """From now on no worker is started: calls wait for `admit`."""
+
+    def admit(self) -> None:
+        """Let workers start again."""
+
+    async def vacate(self, seconds: float) -> None:
+        """Bar, let the worker keep the round in hand, and end it, by SIGKILL after that long; no process is left."""

@@ -1,14 +1,16 @@
-"""Which runs the operator agreed to: manifests in the data directory, put there by `gonka-trainer join`."""
+"""Which runs this host is in: agreed to by `gonka-trainer join`, or taken from a requester on the operator's list."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from gonka_trainer.errors import StorageError
 from gonka_trainer.manifest import Manifest, manifest_hash, parse_manifest
+from gonka_trainer.ports import FoundRun
 from gonka_trainer.storage.files import write_atomic
-from gonka_trainer.types import Digest
+from gonka_trainer.types import Address, Digest, Height
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,10 @@ def accept(document: bytes, where: str) -> Accepted:
 
 
 class AcceptedRuns:
-    """The folder of agreed manifests, and the marks of runs that the operator left."""
+    """The folder of manifests, with the marks of runs that the operator left, and of runs taken from a requester.
+
+    A taken run has what was found of it in HASH.from: the list is asked about it again at every start.
+    """
 
     def __init__(self, data_dir: Path) -> None:
         self._folder = data_dir / "accepted"
@@ -35,19 +40,39 @@ class AcceptedRuns:
         """Agree to a run (again)."""
         self._make()
         write_atomic(self._document(run.hash), run.document)
-        self._left(run.hash).unlink(missing_ok=True)
+        self._agree(run.hash)
+
+    def take(self, run: Accepted, found: FoundRun) -> None:
+        """Keep a run that was found for its requester's sake; the list is asked again at every start."""
+        self._make()
+        write_atomic(self._origin(run.hash), _render(found))
+        write_atomic(self._document(run.hash), run.document)
 
     def agree(self, run: Digest) -> None:
         """Agree to a run whose manifest is not here yet: the daemon gets it."""
         self._make()
         write_atomic(self._folder / f"{run.hex()}.wanted", b"")
+        self._agree(run)
+
+    def _agree(self, run: Digest) -> None:
+        self._origin(run).unlink(missing_ok=True)
         self._left(run).unlink(missing_ok=True)
 
     def hashes(self) -> frozenset[Digest]:
-        """Return the hashes of all agreed runs that were not left, with or without their manifests."""
+        """Return the hashes of all runs agreed to and not left, with or without their manifests."""
+        return frozenset(run for run in self._known() if not self.has_left(run) and not self._origin(run).exists())
+
+    def taken(self) -> tuple[FoundRun, ...]:
+        """Return the runs that were taken from a requester and not left since, as they were found."""
+        return tuple(
+            _parse(run, self._origin(run).read_bytes())
+            for run in sorted(self._known())
+            if self._origin(run).exists() and not self.has_left(run)
+        )
+
+    def _known(self) -> set[Digest]:
         names = {path.name.split(".")[0] for path in self._folder.glob("*.*")} if self._folder.exists() else set()
-        found = (Digest(bytes.fromhex(name)) for name in names if len(name) == 64)
-        return frozenset(run for run in found if not self.has_left(run))
+        return {Digest(bytes.fromhex(name)) for name in names if len(name) == 64}
 
     def leave(self, run: Digest) -> None:
         """Mark a run as left: the daemon joins it no more."""
@@ -80,3 +105,32 @@ class AcceptedRuns:
 
     def _left(self, run: Digest) -> Path:
         return self._folder / f"{run.hex()}.left"
+
+    def _origin(self, run: Digest) -> Path:
+        return self._folder / f"{run.hex()}.from"
+
+
+def _render(found: FoundRun) -> bytes:
+    named = None if found.named is None else sorted(each.hex() for each in found.named)
+    values = {
+        "url": found.url,
+        "author": found.author.hex(),
+        "height": found.height,
+        "task_id": found.task_id,
+        "named": named,
+    }
+    return json.dumps(values).encode() + b"\n"
+
+
+def _parse(run: Digest, data: bytes) -> FoundRun:
+    """Read what `_render` wrote: the file is this host's own."""
+    values = json.loads(data)
+    named = values["named"]
+    return FoundRun(
+        manifest_hash=run,
+        url=values["url"],
+        author=Address(bytes.fromhex(values["author"])),
+        height=Height(values["height"]),
+        task_id=values["task_id"],
+        named=None if named is None else frozenset(Address(bytes.fromhex(each)) for each in named),
+    )

@@ -4,41 +4,48 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from pathlib import Path
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
-import aiohttp
-
-from gonka_trainer.app.accepted import Accepted, AcceptedRuns, accept
-from gonka_trainer.app.host import RunHost, Speaker, has_begun
-from gonka_trainer.app.opening import make_sender, open_client, open_run_log, task_sources
+from gonka_trainer.app.accepted import Accepted, AcceptedRuns
+from gonka_trainer.app.budget import metered
+from gonka_trainer.app.checkpoint_store import open_known_log
+from gonka_trainer.app.choosing import Chooser
+from gonka_trainer.app.discovering import log_discovery
+from gonka_trainer.app.host import RunHost, Speaker
+from gonka_trainer.app.keys import Passphrase, open_account, passphrase_of, sent_folder
+from gonka_trainer.app.machines import own_rendezvous
+from gonka_trainer.app.opening import acting_for, make_sender, open_client
+from gonka_trainer.app.operations import Operations
+from gonka_trainer.app.rotation import Succession
 from gonka_trainer.app.rules import parse_address
-from gonka_trainer.app.visitor import Visitor
+from gonka_trainer.app.services import serve_host
+from gonka_trainer.app.yielding import yield_gpus
+from gonka_trainer.chain.address import encode_address
 from gonka_trainer.chain.client import ChainClient
-from gonka_trainer.chain.keys import AccountKey, load_key
+from gonka_trainer.chain.keys import AccountKey
 from gonka_trainer.chain.sender import Sender
 from gonka_trainer.config import Config
-from gonka_trainer.errors import ChainError, ChainUnavailableError, ConfigError, StorageError, UserError
-from gonka_trainer.exchange.identity import load_or_create_identity
+from gonka_trainer.controls import TaskLine
+from gonka_trainer.daemon.gpu import GpuTurns
+from gonka_trainer.errors import ChainUnavailableError, ConfigError, StorageError
 from gonka_trainer.gradient.arithmetic import prove_default_mode
-from gonka_trainer.manifest import manifest_hash
-from gonka_trainer.manifest.document import MAX_MANIFEST_BYTES
-from gonka_trainer.ports import FoundRun, NodeInfo
+from gonka_trainer.ports import NodeInfo
+from gonka_trainer.round.naming import run_id
 from gonka_trainer.storage.lock import DirectoryLock
-from gonka_trainer.storage.objects import ObjectStore
-from gonka_trainer.types import Digest, Height
+from gonka_trainer.storage.stops import FileStops
+from gonka_trainer.types import Digest
 
 _LOG: Final = logging.getLogger(__name__)
 _LOOK_SECONDS: Final = 2.0
-_DOWNLOAD_SECONDS: Final = 60.0
-_ASK_SECONDS: Final = 60.0
-_LOOK_BACK_BLOCKS: Final = 20  # what a lagging index may not have had at the last look
 
 
 async def run_daemon(config: Config) -> None:
     """Serve the agreed runs, one at a time, until cancelled. UserError: somebody must mend something."""
     prove_default_mode()
-    key = load_key(Path(config.keys.account_file))
+    own_rendezvous(config.worker)
+    passphrase = passphrase_of(config.keys)
+    key = open_account(config.keys, passphrase)
     try:
         config.data_path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -47,112 +54,76 @@ async def run_daemon(config: Config) -> None:
         ) from error
     with DirectoryLock(config.data_path):
         async with open_client(config.chain) as chain:
-            await _Daemon(config, chain, key).run()
+            await Daemon(config, chain, key, passphrase).run()
 
 
-class _Daemon:
-    def __init__(self, config: Config, chain: ChainClient, key: AccountKey) -> None:
+class Daemon:
+    """The daemon behind `gonka-trainer run`: one run at a time, of those that the operator's list allows."""
+
+    def __init__(self, config: Config, chain: ChainClient, key: AccountKey, passphrase: Passphrase) -> None:
         self._config = config
         self._chain = chain
         self._speaker = _speaker(config, key)
-        self._sender: Sender = make_sender(chain, config.chain, key, config.data_path / "sent")
+        acts_for = acting_for(config, key)
+        self._sender: Sender = make_sender(
+            chain, config.chain, key, sent_folder(config.data_path, key.address), acts_for
+        )
+        self._succession = Succession(config, chain, passphrase, lambda: self._sender, self._took)
         self._runs = AcceptedRuns(config.data_path)
+        self._chooser = Chooser(config, chain, lambda: self._sender, self._speaker.participant, self._runs)
+        self.gpu = GpuTurns(FileStops(config.data_path / "stops.json", config.gpu.stop_seconds))
         self._over: set[Digest] = set()
-        self._found: dict[Digest, FoundRun] = {}
-        self._looked = Height(1)
-        self._sought: set[Digest] = set()
+        self._serving: Accepted | None = None
+        self._task: asyncio.Task[Any] | None = None
+        self._chain_id = config.chain.chain_id
+        self.operations = Operations(config.data_path, self.gpu, self, self._end)
+        self.gpu.tell = self.operations.tell
 
     async def run(self) -> None:
+        """Serve until cancelled."""
+        self._task = asyncio.current_task()
+        self.operations.recall()
+        async with serve_host(self._config, self.operations, self.gpu):
+            await self._serve_runs()
+
+    async def _serve_runs(self) -> None:
         info = await self._reach()
-        _LOG.info(
-            "chain %s at block %d, node %s; training module: %s; speaking for %s",
-            info.chain_id,
-            info.height,
-            info.version,
-            "yes" if info.training_module else "no",
-            self._sender.text,
-        )
-        while True:
-            chosen = await self._choose()
-            await self._serve(chosen)
+        self._chain_id = info.chain_id
+        _LOG.info("speaking for %s", self._sender.text)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(
+                yield_gpus(self._config, self._chain, self.gpu, self._in_run, lambda: self.operations.wants_gpus)
+            )
+            while True:
+                self._serving = await self._chooser.choose(self._over)
+                await self._serve(self._serving)
+
+    def _in_run(self) -> bool:
+        return self._serving is not None and self._serving.hash not in self._over
+
+    def _took(self, key: AccountKey, sender: Sender) -> None:
+        """Speak with a new account key from now on, in runs to come too."""
+        self._speaker, self._sender = _speaker(self._config, key), sender
 
     async def _reach(self) -> NodeInfo:
         while True:
             try:
+                await log_discovery(self._config, self._chain, self._speaker.key)
                 return await self._chain.info()
             except ChainUnavailableError as error:
                 _LOG.warning("%s; trying again", error.what)
                 await asyncio.sleep(_LOOK_SECONDS)
 
-    async def _choose(self) -> Accepted:
-        """Return an agreed run that is on chain: one that is not over, else the last one, to serve it on."""
-        said = False
-        while True:
-            candidates = await self._candidates()
-            going = [run for run in candidates if run.hash not in self._over]
-            if going or candidates:
-                return (going or candidates[-1:])[0]
-            if not said:
-                _LOG.info("no agreed run is on chain yet: waiting (`gonka-trainer join MANIFEST` agrees to one)")
-                said = True
-            await asyncio.sleep(_LOOK_SECONDS)
-
-    async def _candidates(self) -> list[Accepted]:
-        """Return the agreed runs that are on chain and were not left, in the order in which they start."""
-        hashes = self._runs.hashes() | {Digest(bytes.fromhex(h)) for h in self._config.runs.accept}
-        hashes = frozenset(h for h in hashes if not self._runs.has_left(h))
-        await self._look(hashes)
-        for run in hashes:
-            if run in self._found and self._runs.get(run) is None:
-                await self._get_document(self._found[run])
-        return [run for run in self._runs.all() if run.hash in hashes and self._is_on_chain(run)]
-
-    async def _look(self, hashes: frozenset[Digest]) -> None:
-        """Look for announcements of agreed runs that are not known yet, from where the last look ended."""
-        unknown = {h for h in hashes if h not in self._found}
-        if not unknown:
-            return
-        if unknown - self._sought:
-            self._looked, self._sought = Height(1), self._sought | unknown
-        try:
-            tip = (await self._chain.info()).height
-            for source in task_sources(self._chain, frozenset(unknown)):
-                for run in await source.runs(self._looked):
-                    self._found.setdefault(run.manifest_hash, run)
-            self._looked = Height(max(1, tip - _LOOK_BACK_BLOCKS))
-        except ChainError as error:
-            _LOG.warning("looking for runs: %s", error.what)
-
-    def _is_on_chain(self, run: Accepted) -> bool:
-        """Whether the run was announced, or this host is in it already: then nothing needs to be found again."""
-        return run.hash in self._found or has_begun(self._config, run)
-
-    async def _get_document(self, found: FoundRun) -> None:
-        """Get an agreed run's manifest by what its announcement says, or from its hosts."""
-        try:
-            if found.url and self._config.runs.downloads:
-                self._runs.add(accept(await download(found.url, found.manifest_hash), found.url))
-            else:
-                await self._ask_hosts(found)
-        except UserError as error:
-            _LOG.warning("manifest %s: %s", found.manifest_hash.hex(), error)
-
-    async def _ask_hosts(self, found: FoundRun) -> None:
-        identity = load_or_create_identity(self._config.data_path / "tls.pem")
-        with ObjectStore(self._config.data_path / "visits") as store:
-            visitor = Visitor(self._chain, self._sender, identity, store)
-            carrier = "kv" if found.task_id else "memo"
-            try:
-                async with asyncio.timeout(_ASK_SECONDS):
-                    self._runs.add(await visitor.manifest(found.manifest_hash, carrier, found.height))
-            except TimeoutError:
-                _LOG.warning("manifest %s: no host of the run gave it yet", found.manifest_hash.hex())
-
     async def _serve(self, accepted: Accepted) -> None:
         """Serve a run; once it is over or left, until another one can be served."""
-        log = await open_run_log(self._chain, self._sender, accepted.manifest, accepted.hash)
-        host = RunHost(self._config, accepted, self._speaker, self._chain, log, self._runs)
+        log = await open_known_log(self._config, self._chain, self._sender, accepted)
+        log = metered(self._config, accepted.hash, run_id(accepted.manifest.chain_id, accepted.hash), log)
+        host = RunHost(self._config, accepted, self._speaker, self._chain, log, self._runs, self.gpu, self._succession)
         _LOG.info("run %s (manifest %s)", accepted.manifest.name, accepted.hash.hex())
+        with self.operations.serving(host.served, accepted.hash, accepted.manifest.name):
+            await self._until_another(host, accepted)
+
+    async def _until_another(self, host: RunHost, accepted: Accepted) -> None:
         async with asyncio.TaskGroup() as group:
             serving = group.create_task(host.run())
             while not host.ended.is_set() and not self._runs.has_left(accepted.hash):
@@ -160,38 +131,39 @@ class _Daemon:
             if host.ended.is_set():
                 self._over.add(accepted.hash)
                 _LOG.info("run %s is over: idle, serving its final state", accepted.manifest.name)
-            await self._another(accepted.hash)
+            await self._chooser.another(accepted.hash, self._over)
             serving.cancel()
 
-    async def _another(self, served: Digest) -> None:
-        """Return when an agreed run other than the one served, and not over, is on chain."""
-        while True:
-            if any(run.hash not in self._over | {served} for run in await self._candidates()):
-                return
-            await asyncio.sleep(_LOOK_SECONDS)
+    # -- for those who drive the daemon ----------------------------------------------------------------------------
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """Return for whom this daemon speaks, and on which chain."""
+        return {
+            "host": encode_address(self._speaker.participant, self._config.chain.prefix),
+            "chain_id": self._chain_id,
+        }
+
+    def _end(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    async def task_lines(self) -> tuple[TaskLine, ...]:
+        """Return the runs on chain, with their standing here and the reason where it is not served."""
+        standings = self._chooser.standings
+        await standings.look(everything=True)
+        return await standings.lines(None if self._serving is None else self._serving.hash)
+
+    async def start_run(self, run: Digest) -> None:
+        """Agree to a run by its hash, as `gonka-trainer join` does; ConfigError says why it does not start even so."""
+        self._runs.agree(run)
+        lines = [line for line in await self.task_lines() if line.manifest_hash == run]
+        if lines and lines[0].standing == "refused":
+            raise ConfigError(f"run {run.hex()} does not start: {lines[0].why}", "mend that; it is agreed to now")
 
 
 def _speaker(config: Config, key: AccountKey) -> Speaker:
     named = config.keys.participant
     participant = parse_address(named, config.chain.prefix, "keys.participant") if named else key.address
-    return Speaker(participant, key.address)
-
-
-async def download(url: str, wanted: Digest) -> bytes:
-    """Fetch a manifest from an https URL that the operator allowed; ConfigError when it is not the one wanted."""
-    if not url.startswith("https://"):
-        raise ConfigError(f"{url}: only https URLs are fetched", "get the document and name its file")
-    timeout = aiohttp.ClientTimeout(total=_DOWNLOAD_SECONDS)
-    try:
-        async with aiohttp.ClientSession(timeout=timeout) as session, session.get(url) as answer:
-            answer.raise_for_status()
-            document = b""
-            async for piece in answer.content.iter_chunked(1 << 16):
-                document += piece
-                if len(document) > MAX_MANIFEST_BYTES:
-                    break
-    except (aiohttp.ClientError, TimeoutError) as error:
-        raise ConfigError(f"{url}: {error or 'no answer in time'}", "get the document and name its file") from error
-    if manifest_hash(document) != wanted:
-        raise ConfigError(f"{url} is not the manifest {wanted.hex()}", "ask the run's author for the document")
-    return document
+    by_grant = acting_for(config, key) is not None  # then the records' author is the participant itself
+    return Speaker(participant, participant if by_grant else key.address)

@@ -7,29 +7,21 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 from gonka_trainer.app.accepted import Accepted
+from gonka_trainer.app.carriers import carrier_of
 from gonka_trainer.app.rules import round_params
-from gonka_trainer.chain.attribution import Carrier, KvCarrier, MemoCarrier, block_records
+from gonka_trainer.chain.attribution import block_records
 from gonka_trainer.chain.client import ChainClient
-from gonka_trainer.chain.runlog import find_task
 from gonka_trainer.daemon.follower import Follower, Tip
 from gonka_trainer.errors import ChainError
 from gonka_trainer.ports import Block
 from gonka_trainer.round import commands, events, machine
-from gonka_trainer.round.naming import run_id, topic
 from gonka_trainer.round.params import Local
 from gonka_trainer.round.state import CoreState
 from gonka_trainer.round.summary import Note
-from gonka_trainer.types import Digest, Height
+from gonka_trainer.types import Height
 
 _LOG: Final = logging.getLogger(__name__)
 _OBSERVER: Final = Local(None, None, wants_membership=False)
-
-
-async def carrier_of(chain: ChainClient, carrier: str, chain_id: str, run: Digest, since: Height) -> Carrier:
-    """Return the carrier of the run with this manifest hash; on `kv`, waits for its announcement from `since` on."""
-    if carrier == "memo":
-        return MemoCarrier(topic(run_id(chain_id, run)), chain.prefix)
-    return KvCarrier(await find_task(chain, run, since, chain.prefix), chain.prefix)
 
 
 class RunReader:

@@ -10,10 +10,10 @@ from typing import Final
 
 from gonka_trainer import __version__
 from gonka_trainer.app.accepted import Accepted, accept
-from gonka_trainer.app.reading import RunReader, carrier_of
-from gonka_trainer.chain.attribution import Carrier, KvCarrier, block_records
+from gonka_trainer.app.carriers import carrier_of, run_log
+from gonka_trainer.app.reading import RunReader
+from gonka_trainer.chain.attribution import Carrier, block_records
 from gonka_trainer.chain.client import ChainClient
-from gonka_trainer.chain.runlog import KvRunLog, MemoRunLog
 from gonka_trainer.chain.sender import Sender
 from gonka_trainer.daemon.follower import Follower, Tip
 from gonka_trainer.daemon.gate import endpoint_of
@@ -93,19 +93,24 @@ class Visitor:
         carrier = await carrier_of(self._chain, carrier_name, chain_id, run, since)
         members, height = await self._members(carrier, since)
         self._check_stranger(members)
-        own = members.join_of(self._sender.address)
-        if own is None or own.spki != self._identity.spki:
-            await self._join(self._log(carrier), members, height)
         found = (endpoint_of(p, members.join_of(p)) for p in sorted(members.participants))
-        return tuple(e for e in found if e is not None and e.participant != self._sender.address)
+        endpoints = tuple(e for e in found if e is not None and e.participant != self._sender.author)
+        if not endpoints:  # joining would cost a fee and bring nothing
+            raise ConfigError(
+                f"nobody is in the run {run.hex()} yet", "try again later, or get the document and name its file"
+            )
+        own = members.join_of(self._sender.author)
+        if own is None or own.spki != self._identity.spki:
+            await self._join(run_log(self._sender, carrier), members, height)
+        return endpoints
 
     def _check_stranger(self, members: Membership) -> None:
         """Refuse a key that is in the run with a voice: joining as an observer would end that."""
-        speaks_for = members.speaks_for(self._sender.address)
+        speaks_for = members.speaks_for(self._sender.author)
         join = None if speaks_for is None else members.join_of(speaks_for)
         if join is not None and join.role is not Role.OBSERVER and join.spki != self._identity.spki:
             raise ConfigError(
-                f"{self._sender.text} speaks for a member of the run",
+                f"{self._sender.author_text} speaks for a member of the run",
                 "fetch with another account's key: a member that joins as an observer departs",
             )
 
@@ -120,16 +125,11 @@ class Visitor:
         raise ChainError("the chain's blocks ended", "this cannot happen: a follower never ends")
 
     async def _join(self, log: RunLog, members: Membership, height: Height) -> None:
-        me = self._sender.address
+        me = self._sender.author
         entry = members.keys.get(me)
         written = height if entry is None else max(height, entry.written + 1)
         software = f"gonka-trainer {__version__}".encode()
         await log.publish([Join(me, Role.OBSERVER, self._identity.spki, b"", 0, software, Height(written))])
-
-    def _log(self, carrier: Carrier) -> RunLog:
-        if isinstance(carrier, KvCarrier):
-            return KvRunLog(self._sender, carrier.task_id, carrier.prefix)
-        return MemoRunLog(self._sender, carrier.topic, carrier.prefix)
 
     @asynccontextmanager
     async def _fetcher(self) -> AsyncIterator[PeerFetcher]:

@@ -1,73 +1,84 @@
-"""Reading a chain node: itself, whole blocks by position, the environment at a height, accounts, tasks."""
+"""Reading the chain from one node or several: what the chain is, whole blocks by position, state at a height."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import logging
 from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import replace
 from types import TracebackType
 from typing import Final
 
 import grpc
+from google.protobuf.message import Message as WireMessage
 
 from gonka_trainer._pb.gonka_trainer.chain.v1 import inference_pb2, node_pb2
-from gonka_trainer.chain import blocks, epochs
+from gonka_trainer.chain import epochs
+from gonka_trainer.chain.comparing import Comparing
+from gonka_trainer.chain.endpoints import Endpoints
+from gonka_trainer.chain.headers import Header
+from gonka_trainer.chain.node import ChainNode, NodeAddress, NodeStatus
 from gonka_trainer.chain.service import TxService
-from gonka_trainer.chain.transport import GoneError, GrpcNode, NodeAnswerError, RpcNode, printable
-from gonka_trainer.errors import ChainError, ChainUnavailableError, DecodeError
+from gonka_trainer.chain.transport import Answer, GoneError, NodeAnswerError, NotYetError
+from gonka_trainer.chain.verifying import TrustedBlock, Verifier
+from gonka_trainer.errors import ChainError, ChainUnavailableError
 from gonka_trainer.ports import Block, NodeInfo, ProofOfCompute
 from gonka_trainer.round.environment import NO_EPOCHS, Environment
-from gonka_trainer.types import Digest, Height
+from gonka_trainer.text import printable
+from gonka_trainer.types import Height
 
+__all__ = ["ChainClient", "NodeAddress", "TrustedBlock"]
+
+_LOG: Final = logging.getLogger(__name__)
 _INFERENCE: Final = "/inference.inference.Query/"
 _KEPT_BLOCKS: Final = 8
-_KEPT_HASHES: Final = 256
-
-
-@dataclass(frozen=True, slots=True)
-class NodeAddress:
-    """Where a node listens. `grpc`: host:port, or https://host:port; `rpc`: http(s)://host:port of CometBFT's RPC."""
-
-    grpc: str
-    rpc: str
 
 
 class ChainClient:
-    """A node of one chain; implements `ports.Chain`. Use as `async with`.
+    """One chain, read from its nodes in the order of preference; implements `ports.Chain`. Use as `async with`.
 
-    `chain_id` (None: whatever the node says first) is the only chain that it accepts. With `verify` transactions are
-    checked against data_hash, headers against block hashes, and results once the next block is read: for a node that
-    is not one's own. Blocks must form one history, whether verified or not.
+    `chain_id` (None: whatever a node says first) is the only chain that it accepts. `verify` is for the first node, the
+    `others` say it of themselves: such a node's blocks are given out one block late, when the next header has proved
+    them. Blocks must form one history, whether verified or not, and the same one at every node: otherwise every call
+    raises ChainError from then on. Every `tend_seconds` it looks after those that did not answer, or lag behind.
     """
 
     def __init__(
         self,
         node: NodeAddress,
         *,
+        others: Sequence[NodeAddress] = (),
         chain_id: str | None = None,
         prefix: str = "gonka",
         verify: bool = False,
+        trusted: TrustedBlock | None = None,
         timeout_seconds: float = 10.0,
+        tend_seconds: float = 2.0,
     ) -> None:
         self.prefix = prefix
-        self._chain_id = chain_id
-        self._verify = verify
-        self._grpc = GrpcNode(node.grpc, timeout_seconds)
-        self._rpc = RpcNode(node.rpc, timeout_seconds)
-        self.tx = TxService(self._grpc, prefix)
+        addresses = (replace(node, verify=node.verify or verify), *others)
+        self.endpoints = Endpoints([ChainNode(address, timeout_seconds) for address in addresses])
+        self.endpoints.chain_id = chain_id
+        self.tx = TxService(self.endpoints, prefix)
+        self._comparing = Comparing(self.endpoints)
+        self._verifier = Verifier(trusted)
         self._stack = AsyncExitStack()
+        self._tend_seconds = tend_seconds
+        self._met = False
         self._highest = 0
         self._training_module: bool | None = None
-        self._has_epochs = False
         self._version: str | None = None
         self._blocks: OrderedDict[int, Block] = OrderedDict()
-        self._hashes: OrderedDict[int, Digest] = OrderedDict()
 
     async def __aenter__(self) -> ChainClient:
         async with AsyncExitStack() as stack:
-            await stack.enter_async_context(self._grpc)
-            await stack.enter_async_context(self._rpc)
+            for node in self.endpoints.nodes:
+                await stack.enter_async_context(node)
+            if len(self.endpoints.nodes) > 1:
+                stack.push_async_callback(_end, asyncio.create_task(self._tend()))
             self._stack = stack.pop_all()
         return self
 
@@ -76,69 +87,87 @@ class ChainClient:
     ) -> None:
         await self._stack.aclose()
 
+    async def _tend(self) -> None:
+        """Keep an eye on all nodes; what stops everything is raised by the next call."""
+        while True:
+            try:
+                await self.endpoints.tend(self._highest)
+                await self._comparing.catch_up()
+            except ChainError as error:
+                _LOG.error("%s", error)
+                self.endpoints.stop(error)
+                return
+            await asyncio.sleep(self._tend_seconds)
+
     # -- the node ---------------------------------------------------------------------------------------------------
 
     async def info(self) -> NodeInfo:
-        """Ask the node about itself.
+        """Ask the current node about itself; of one that is verified, the height is the last that can be proved.
 
-        Raises ChainError when gRPC or RPC are of another chain than before or than was configured, and
-        ChainUnavailableError when the node is behind the height that it had (restored from a backup, or one of several
-        behind a balancer): nothing is to be done until it has caught up.
+        Raises ChainError when gRPC or RPC of a node are of another chain than before or than was configured, and
+        ChainUnavailableError when the node is behind the height that was seen (restored from a backup, or one of
+        several behind a balancer): nothing is to be done until it has caught up.
         """
-        status = await self._rpc.call("status")
-        try:
-            sync = status["sync_info"]
-            info = NodeInfo(
-                chain_id=str(status["node_info"]["network"]),
-                height=Height(int(sync["latest_block_height"])),
-                earliest_height=Height(int(sync["earliest_block_height"])),
-                time_ns=blocks.time_ns(sync["latest_block_time"]),
-                syncing=bool(sync["catching_up"]),
-                version=await self._node_version(),
-                training_module=await self.has_training_module(),
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise ChainUnavailableError(f"{self._rpc.url} gives no status as CometBFT 0.38 does: {error}") from error
-        self._same_chain(info.chain_id, self._rpc.url)
-        if info.height < self._highest:
+        await self._meet()
+        node, status = await self.endpoints.ask(self._status)
+        height = Height(status.height - 1 if node.verify else status.height)
+        if height < self._highest:
             raise ChainUnavailableError(
-                f"chain node {self._rpc.url} is at height {info.height} and was at {self._highest}",
+                f"chain node {node.name} is at height {height} and was at {self._highest}",
                 "wait until it has caught up; if it was reset, it is another chain: start afresh",
             )
-        self._highest = info.height
-        return info
+        self._highest = height
+        return NodeInfo(
+            chain_id=status.chain_id,
+            height=height,
+            earliest_height=status.earliest_height,
+            time_ns=status.time_ns,
+            syncing=status.syncing,
+            version=await self._node_version(),
+            training_module=await self.has_training_module(),
+        )
+
+    async def _meet(self) -> None:
+        """Ask all nodes once, so that one of another chain is known from the start."""
+        if not self._met and len(self.endpoints.nodes) > 1:
+            await self.endpoints.tend(self._highest)
+        self._met = True
+
+    async def _status(self, node: ChainNode) -> tuple[ChainNode, NodeStatus]:
+        status = await node.status()
+        self.endpoints.same_chain(status.chain_id, node.name)
+        self.endpoints.note(node, status)
+        return node, status
+
+    async def status(self) -> NodeStatus:
+        """Return what the current node's RPC says of itself."""
+        return (await self.endpoints.ask(self._status))[1]
 
     async def chain_id(self) -> str:
-        """Return the chain's id, asking the node when none was configured."""
-        if self._chain_id is None:
-            await self.info()
-        assert self._chain_id is not None
-        return self._chain_id
+        """Return the chain's id, asking a node when none was configured."""
+        if self.endpoints.chain_id is None:
+            return (await self.info()).chain_id
+        return self.endpoints.chain_id
 
     async def _node_version(self) -> str:
         if self._version is None:
-            path = "/cosmos.base.tendermint.v1beta1.Service/GetNodeInfo"
-            answer = await self._grpc.call(path, node_pb2.GetNodeInfoRequest(), node_pb2.GetNodeInfoResponse)
-            self._same_chain(printable(answer.default_node_info.network), self._grpc.target)
-            said = answer.application_version
+            said = (await self.node_info()).application_version
             self._version = printable(said.version) or f"Cosmos SDK {printable(said.cosmos_sdk_version)}"
         return self._version
 
-    def _same_chain(self, found: str, where: str) -> None:
-        if self._chain_id is None:
-            self._chain_id = found
-        if found != self._chain_id:
-            raise ChainError(
-                f"chain node {where} is of chain {found}, not {self._chain_id}",
-                "name a node of the right chain in chain.grpc and chain.rpc, or mend chain.chain_id",
-            )
+    async def node_info(self) -> node_pb2.GetNodeInfoResponse:
+        """Return what the node says of its software, over gRPC, whose chain must be the same."""
+        path = "/cosmos.base.tendermint.v1beta1.Service/GetNodeInfo"
+        answer = await self.call(path, node_pb2.GetNodeInfoRequest(), node_pb2.GetNodeInfoResponse)
+        self.endpoints.same_chain(printable(answer.default_node_info.network), self.endpoints.current.grpc.target)
+        return answer
 
     async def has_training_module(self) -> bool:
         """Whether the node answers the training module's queries (Gonka v0.2.0 - v0.2.11)."""
         if self._training_module is None:
             request = inference_pb2.QueryTrainingTaskRequest(id=0)
             try:
-                await self._grpc.call(_INFERENCE + "TrainingTask", request, inference_pb2.QueryTrainingTaskResponse)
+                await self.call(_INFERENCE + "TrainingTask", request, inference_pb2.QueryTrainingTaskResponse)
                 self._training_module = True
             except NodeAnswerError as error:  # task 0 does not exist: any other refusal comes from the module
                 self._training_module = error.status is not grpc.StatusCode.UNIMPLEMENTED
@@ -147,108 +176,112 @@ class ChainClient:
     async def bech32_prefix(self) -> str:
         """Return the prefix of the chain's addresses; ChainError when the node does not say."""
         path = "/cosmos.auth.v1beta1.Query/Bech32Prefix"
-        answer = await self._grpc.call(path, node_pb2.Bech32PrefixRequest(), node_pb2.Bech32PrefixResponse)
+        answer = await self.call(path, node_pb2.Bech32PrefixRequest(), node_pb2.Bech32PrefixResponse)
         return printable(answer.bech32_prefix)
+
+    async def call(self, path: str, request: WireMessage, answer: type[Answer], height: int | None = None) -> Answer:
+        """Call a gRPC method of the first node that answers, as `GrpcNode.call`."""
+        return await self.endpoints.call(path, request, answer, height)
 
     # -- blocks -----------------------------------------------------------------------------------------------------
 
     async def block(self, height: Height) -> Block:
         """Return the whole block, results by position; NotYetError when it is not there yet.
 
-        Raises ChainError when the node's blocks contradict each other or those read before.
+        Raises ChainError when a node's blocks contradict each other, those read before or another node's, and GoneError
+        when no node has the block any longer.
         """
+        self.endpoints.check()
         if height in self._blocks:
             return self._blocks[height]
-        raw = await self._rpc.call(f"block?height={height}")
-        results = await self._rpc.call(f"block_results?height={height}")
-        try:
-            header, block = blocks.parse_block(raw, results)
-            self._check(height, header, block)
-        except DecodeError as error:
-            raise ChainError(
-                f"chain node {self._rpc.url}: {error}", "use another node; this one is not sound"
-            ) from error
-        self._remember(block)
+        node, block = await self.endpoints.ask(lambda node: self._read(node, height))
+        await self._comparing.with_others(node, block)
+        self._remember(node, block)
         return block
 
-    def _check(self, height: Height, header: blocks.Header, block: Block) -> None:
-        self._same_chain(header.chain_id, self._rpc.url)
-        if header.height != height:
-            raise DecodeError(f"asked for block {height}, got {header.height}")
-        known, previous = self._hashes.get(height), self._hashes.get(height - 1)
-        if known not in {None, block.block_hash} or previous not in {None, block.previous_hash}:
-            raise DecodeError(f"block {height} is not of the history that was read before: the chain was reset")
-        if self._verify:
-            blocks.check_block(header, block)
-            if height - 1 in self._blocks:
-                blocks.check_results(self._blocks[height - 1], header)
+    async def header(self, height: Height) -> Header:
+        """Return a block's header as the current node gives it, unchecked: to show, not to act on."""
+        return await self.endpoints.ask(lambda node: node.header(height))
 
-    def _remember(self, block: Block) -> None:
+    async def _read(self, node: ChainNode, height: Height) -> tuple[ChainNode, Block]:
+        header, block = await node.block(height)
+        self.endpoints.same_chain(header.chain_id, node.name)
+        self._comparing.check(node, block)
+        if node.verify:
+            await self._verifier.check(node, header, block)
+        else:
+            self._verifier.note(node, header)
+        return node, block
+
+    def _remember(self, node: ChainNode, block: Block) -> None:
+        self._comparing.remember(node, block)
         self._blocks[block.height] = block
-        self._hashes[block.height] = block.block_hash
         self._highest = max(self._highest, block.height)
         if len(self._blocks) > _KEPT_BLOCKS:
             self._blocks.popitem(last=False)
-        if len(self._hashes) > _KEPT_HASHES:
-            self._hashes.popitem(last=False)
 
     # -- state ------------------------------------------------------------------------------------------------------
 
     async def environment(self, height: Height) -> Environment:
         """Return epoch schedule and weights at the end of the block; a chain without epochs has neither.
 
-        NotYetError when the state is not there yet; ChainError when the node has pruned it.
+        State has no proofs: all nodes that have it must say the same. NotYetError when the state is not there yet;
+        GoneError when no node has it any longer; ChainError when two differ.
         """
+        node, found = await self.endpoints.ask(lambda node: self._environment(node, height))
+        for other in self.endpoints.others(node):
+            if not self.endpoints.is_away(other):
+                await self._compare_environment(height, (node, found), other)
+        return found
+
+    async def _environment(self, node: ChainNode, height: Height) -> tuple[ChainNode, Environment]:
+        return node, await node.environment(height, self.prefix)
+
+    async def _compare_environment(
+        self, height: Height, known: tuple[ChainNode, Environment], other: ChainNode
+    ) -> None:
         try:
-            path, request = _INFERENCE + "EpochInfo", inference_pb2.QueryEpochInfoRequest()
-            info = await self._grpc.call(path, request, inference_pb2.QueryEpochInfoResponse, height)
-        except NodeAnswerError as error:
-            if error.status is not grpc.StatusCode.UNIMPLEMENTED or self._has_epochs:
-                raise self._state_error(height, error) from error
-            return Environment(NO_EPOCHS, ())
-        if info.block_height != height:
-            raise ChainUnavailableError(f"chain node {self._grpc.target} answers for {info.block_height}, not {height}")
-        self._has_epochs = True
-        return Environment(epochs.schedule(info), epochs.weights(await self._members(height), self.prefix))
+            found = await other.environment(height, self.prefix)
+        except (NotYetError, GoneError):
+            return
+        except ChainUnavailableError as error:
+            self.endpoints.failed(other, error)
+            return
+        if found != known[1]:
+            raise self._comparing.differ(height, known[0].name, _shown(known[1]), other.name, _shown(found))
 
     async def proof_of_compute(self) -> ProofOfCompute:
         """Return when GPUs are wanted, as of the latest block (EpochInfo); a chain without epochs wants none."""
         node = await self.info()
         try:
             path, request = _INFERENCE + "EpochInfo", inference_pb2.QueryEpochInfoRequest()
-            answer = await self._grpc.call(path, request, inference_pb2.QueryEpochInfoResponse)
+            answer = await self.call(path, request, inference_pb2.QueryEpochInfoResponse)
         except NodeAnswerError as error:
             if error.status is not grpc.StatusCode.UNIMPLEMENTED:
                 raise
             return ProofOfCompute(node.height, node.time_ns, NO_EPOCHS, None)
         schedule = epochs.schedule(answer)
-        return ProofOfCompute(Height(answer.block_height), node.time_ns, schedule, epochs.confirmation(answer))
-
-    async def _members(self, height: Height) -> Sequence[inference_pb2.ValidationWeight]:
-        path, request = _INFERENCE + "CurrentEpochGroupData", inference_pb2.QueryCurrentEpochGroupDataRequest()
-        try:
-            answer = await self._grpc.call(path, request, inference_pb2.QueryCurrentEpochGroupDataResponse, height)
-        except NodeAnswerError as error:
-            if error.status is grpc.StatusCode.NOT_FOUND:  # before the first epoch's group
-                return ()
-            raise self._state_error(height, error) from error
-        return answer.epoch_group_data.validation_weights
-
-    def _state_error(self, height: Height, error: NodeAnswerError) -> ChainError:
-        if "pruned" not in error.details:
-            return error
-        return GoneError(
-            f"chain node {self._grpc.target} no longer has the state of block {height}",
-            "use a node that keeps it (pruning = nothing, or a larger pruning-keep-recent)",
-        )
+        height, shift_blocks = Height(answer.block_height), max(answer.params.epoch_params.epoch_shift, 0)
+        return ProofOfCompute(height, node.time_ns, schedule, epochs.confirmation(answer), shift_blocks)
 
     async def tasks(self) -> list[inference_pb2.TrainingTask]:
         """Return the training module's tasks; none on a chain without it."""
         request = inference_pb2.QueryTrainingTaskAllRequest()
         try:
             path = _INFERENCE + "TrainingTaskAll"
-            return list((await self._grpc.call(path, request, inference_pb2.QueryTrainingTaskAllResponse)).tasks)
+            return list((await self.call(path, request, inference_pb2.QueryTrainingTaskAllResponse)).tasks)
         except NodeAnswerError as error:
             if error.status is grpc.StatusCode.UNIMPLEMENTED:
                 return []
             raise
+
+
+async def _end(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+
+
+def _shown(environment: Environment) -> str:
+    total = sum(weight for _, weight in environment.weights)
+    return f"epoch {environment.schedule.index}, {len(environment.weights)} weights of {total} in all"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from gonka_trainer.chain import keyfiles, keystore
 from gonka_trainer.chain.ripemd160 import ripemd160
 from gonka_trainer.errors import ConfigError
 from gonka_trainer.types import Address, sha256
@@ -45,6 +45,11 @@ class AccountKey:
         """The account's address: RIPEMD-160 of SHA-256 of the compressed public key."""
         return Address(ripemd160(sha256(self.public_key)))
 
+    @property
+    def public(self) -> keystore.Public:
+        """What everybody may know of the key."""
+        return keystore.Public(self.address, self.public_key)
+
     def sign(self, message: bytes) -> bytes:
         """Return the 64-byte signature r || s of SHA-256 of the message: RFC 6979, s in the lower half.
 
@@ -54,6 +59,13 @@ class AccountKey:
         r, s = decode_dss_signature(der)
         return r.to_bytes(32, "big") + min(s, _ORDER - s).to_bytes(32, "big")
 
+    def file_content(self, passphrase: bytes | None, cost: keystore.Cost = keystore.DEFAULT_COST) -> bytes:
+        """Return what a key file holds: the encrypted document, or without a passphrase the secret's 64 hex digits."""
+        secret = self._secret.private_numbers().private_value.to_bytes(_KEY_BYTES, "big")
+        if passphrase is None:
+            return secret.hex().encode() + b"\n"
+        return keystore.seal(secret, self.public, passphrase, cost)
+
     def __repr__(self) -> str:
         return f"AccountKey(address={self.address.hex()})"
 
@@ -61,44 +73,57 @@ class AccountKey:
         raise TypeError("an account key is not to be copied or serialised")
 
 
-def create_key(path: Path) -> AccountKey:
-    """Make a new key and write it, as hex, to a new file of mode 0600; ConfigError when the file exists."""
-    secret = ec.generate_private_key(ec.SECP256K1())
-    number = secret.private_numbers().private_value
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError as error:
-        raise ConfigError(f"{path} exists already", "name another file; a key is never overwritten") from error
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be written: {error.strerror}", "name a file in a writable folder") from error
-    with os.fdopen(handle, "w", encoding="ascii") as file:
-        file.write(f"{number:064x}\n")
-        file.flush()
-        os.fsync(file.fileno())
-    return AccountKey(secret)
+def new_key() -> AccountKey:
+    """Return a fresh key that is nowhere on disk."""
+    return AccountKey(ec.generate_private_key(ec.SECP256K1()))
 
 
-def load_key(path: Path) -> AccountKey:
-    """Read a key file; ConfigError when it is missing, readable by others, or holds anything but 64 hex digits."""
-    try:
-        with path.open("rb") as file:
-            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-            text = file.read(2 * _KEY_BYTES + 3)
-    except OSError as error:
-        raise ConfigError(f"key file {path}: {error.strerror}", "name an existing key file, or create one") from error
-    if mode & 0o077:
-        raise ConfigError(f"key file {path} can be read by others (mode {mode:04o})", f"chmod 600 {path}")
-    return _from_hex(path, text.strip())
+def create_key(path: Path, passphrase: bytes | None = None) -> AccountKey:
+    """Make a new key in a new file of mode 0600, encrypted if a passphrase is given; ConfigError when it exists."""
+    key = new_key()
+    keyfiles.write_secret(path, key.file_content(passphrase))
+    return key
 
 
-def _from_hex(path: Path, text: bytes) -> AccountKey:
-    remedy = "the file holds one key as 64 hexadecimal digits and nothing else"
+def load_key(path: Path, passphrase: Callable[[], bytes] | None = None) -> AccountKey:
+    """Read a key file: 64 hex digits, or an encrypted one (told apart by content), which `passphrase` is asked for.
+
+    ConfigError when it is missing, readable by others, holds anything else, or the passphrase does not open it.
+    """
+    content = keyfiles.read_secret(path, "key file")
+    if not keystore.is_sealed(content):
+        return _from_hex(content.strip(), f"key file {path}")
+    if passphrase is None:
+        raise ConfigError(f"key file {path} is encrypted", "give its passphrase: keys.passphrase_file, or a terminal")
+    keystore.sealed_public(content, f"key file {path}")  # what is no key file is said before anybody is asked
+    secret, public = keystore.open_sealed(content, passphrase(), f"key file {path}")
+    key = AccountKey.from_bytes(secret)
+    if key.public != public:
+        raise ConfigError(f"key file {path} holds another key than it says", "restore it from a backup")
+    return key
+
+
+def describe_key(path: Path) -> tuple[keystore.Public, bool]:
+    """Return what a key file says without its passphrase, and whether it is encrypted; ConfigError as in `load_key`."""
+    content = keyfiles.read_secret(path, "key file")
+    if keystore.is_sealed(content):
+        return keystore.sealed_public(content, f"key file {path}"), True
+    return _from_hex(content.strip(), f"key file {path}").public, False
+
+
+def parse_hex_key(text: bytes) -> AccountKey:
+    """Read a key of 64 hexadecimal digits; ConfigError, which shows none of them, when it is none."""
+    return _from_hex(text, "what was given")
+
+
+def _from_hex(text: bytes, where: str) -> AccountKey:
+    error = ConfigError(f"{where} does not hold a key", "a key is 64 hexadecimal digits and nothing else")
     if len(text) != 2 * _KEY_BYTES:
-        raise ConfigError(f"key file {path} does not hold a key", remedy)
+        raise error
     try:
         secret = bytes.fromhex(text.decode("ascii"))
     except ValueError:
-        raise ConfigError(f"key file {path} does not hold a key", remedy) from None
+        raise error from None
     return AccountKey.from_bytes(secret)
 
 

@@ -10,7 +10,7 @@ from gonka_trainer.chain.address import encode_address
 from gonka_trainer.chain.attribution import KvCarrier, MemoCarrier, announced_task, block_records
 from gonka_trainer.chain.sender import Sender
 from gonka_trainer.chain.transactions import kv_message, send_message
-from gonka_trainer.errors import ChainUnavailableError
+from gonka_trainer.errors import ChainUnavailableError, ConfigError
 from gonka_trainer.ports import Block, Chain, Receipt
 from gonka_trainer.round.records import PlacedRecord, Record, encode_record, to_text
 from gonka_trainer.types import Address, Digest, Height, lp, sha256, u64
@@ -22,6 +22,12 @@ _SEND_AMOUNT: Final = 1  # of the smallest unit: the chain refuses sends of noth
 def sent_digest(where: bytes, records: Sequence[Record]) -> Digest:
     """Return the name under which the sent log keeps these records for this place (topic or task)."""
     return sha256(_SENT_TAG, lp(where), *(lp(encode_record(record)) for record in records))
+
+
+NO_GRANT_ON_MEMO: Final = (
+    "keys.speaks_by = 'authz' cannot be used with carrier = memo: a grant for sends is one for the participant's "
+    "money, and a record inside a MsgExec is nothing there"
+)
 
 
 class MemoRunLog:
@@ -48,6 +54,8 @@ class MemoRunLog:
         return Receipt(receipts[-1].tx_hash, receipts[-1].height, fee, gas)
 
     async def _publish(self, record: Record) -> Receipt:
+        if self._sender.by_grant:
+            raise ConfigError(NO_GRANT_ON_MEMO, "set keys.speaks_by = 'delegate'")
         denom = self._sender.settings.denom
         message = send_message(self._sender.text, self._recipient, _SEND_AMOUNT, denom)
         digest = sent_digest(self._carrier.topic, [record])
@@ -56,7 +64,10 @@ class MemoRunLog:
 
 
 class KvRunLog:
-    """Records are values of the training module's key-value store under one task (Gonka v0.2.0 - v0.2.11)."""
+    """Records are values of the training module's key-value store under one task (Gonka v0.2.0 - v0.2.11).
+
+    Their author is the sender's: the key's own account, or the one that has granted the message to the key.
+    """
 
     def __init__(self, sender: Sender, task_id: int, prefix: str) -> None:
         self._sender = sender
@@ -75,7 +86,7 @@ class KvRunLog:
         """Send all the records in one transaction. ValueError when there are none."""
         if not records:
             raise ValueError("no records to publish")
-        author = self._sender.text
+        author = self._sender.author_text
         messages = [kv_message(author, self.task_id, kv_key(record, author), to_text(record)) for record in records]
         receipt, _ = await self._sender.deliver(sent_digest(u64(self.task_id), records), messages)
         return receipt

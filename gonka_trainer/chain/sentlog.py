@@ -6,9 +6,10 @@ import base64
 import binascii
 import json
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from gonka_trainer.chain.transactions import tx_hash
 from gonka_trainer.errors import StorageError
@@ -47,6 +48,14 @@ class SentLog(Protocol):
 
     def remove(self, digest: Digest) -> None:
         """Forget it: its outcome is known."""
+
+    def expire(self, time_ns: int, height: int) -> None:
+        """Forget those that nobody asked for again and that timed out long before a block of this time and height."""
+
+
+_LONG_AGO_NS: Final = 600 * 1_000_000_000
+_LONG_AGO_BLOCKS: Final = 200
+_FRAGMENT_SECONDS: Final = 3600.0  # a file half written for so long is of a process that died
 
 
 class FileSentLog:
@@ -106,6 +115,29 @@ class FileSentLog:
         finally:
             os.close(handle)
 
+    def expire(self, time_ns: int, height: int) -> None:
+        """Remove the files of what timed out 10 minutes of block time, or 200 blocks, before.
+
+        Records of that age are in a block that their author has read, or were given up: who still wants one asks for
+        it in time. So the folder has no more files than transactions are begun within that span.
+        """
+        for path in self._folder.glob("*.json"):
+            try:
+                pending = self.get(Digest(bytes.fromhex(path.stem)))
+            except (ValueError, StorageError):
+                continue  # not ours to judge: whoever asks for it is told
+            if pending is not None and _timed_out_long_ago(pending, time_ns, height):
+                self.remove(pending.digest)
+        self._remove_fragments()
+
+    def _remove_fragments(self) -> None:
+        for path in self._folder.glob("*.tmp"):
+            try:
+                if time.time() - path.stat().st_mtime > _FRAGMENT_SECONDS:
+                    path.unlink(missing_ok=True)
+            except OSError:
+                continue  # of another process, which has just finished it
+
     def remove(self, digest: Digest) -> None:
         """Remove the file. Not flushed: one that comes back after a crash is looked up and found on chain."""
         path = self._path(digest)
@@ -113,3 +145,8 @@ class FileSentLog:
             path.unlink(missing_ok=True)
         except OSError as error:
             raise StorageError(f"{path} cannot be removed: {error.strerror}", "check the data directory") from error
+
+
+def _timed_out_long_ago(pending: Pending, time_ns: int, height: int) -> bool:
+    by_time = 0 < pending.timeout_ns < time_ns - _LONG_AGO_NS
+    return by_time or 0 < pending.timeout_height < height - _LONG_AGO_BLOCKS

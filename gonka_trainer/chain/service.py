@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import grpc
 from google.protobuf.message import DecodeError as WireError
+from google.protobuf.message import Message
 
 from gonka_trainer._pb.gonka_trainer.chain.v1 import node_pb2
 from gonka_trainer.chain.address import decode_address, encode_address
-from gonka_trainer.chain.transport import GrpcNode, NodeAnswerError, printable
+from gonka_trainer.chain.transport import Calls, NodeAnswerError
 from gonka_trainer.errors import ChainError, DecodeError
+from gonka_trainer.text import printable
 from gonka_trainer.types import Address, Height
 
 _TX: Final = "/cosmos.tx.v1beta1.Service/"
 _PAGE: Final = 100
+_Answer = TypeVar("_Answer", bound=Message)
 _ACCOUNT_LAYERS: Final = 4  # vesting and module accounts hold the base account in their first field, in layers
 
 
@@ -40,11 +43,15 @@ class TxAnswer:
 
 
 class TxService:
-    """The node's account and transaction services over an open channel; errors as in `GrpcNode.call`."""
+    """A node's account and transaction services; errors as in `GrpcNode.call`."""
 
-    def __init__(self, node: GrpcNode, prefix: str) -> None:
+    def __init__(self, node: Calls, prefix: str) -> None:
         self._grpc = node
         self.prefix = prefix
+
+    async def ask(self, path: str, request: Message, answer: type[_Answer]) -> _Answer:
+        """Call a query of another module as of the latest block."""
+        return await self._grpc.call(path, request, answer)
 
     async def account(self, address: Address) -> Account:
         """Return the account; ChainError when the chain has none at this address."""

@@ -1,28 +1,29 @@
 """Where runs come from: announcements on the registry topic, and training tasks; and how a run is announced.
 
-A source only finds: nothing starts unless the operator's own list has the manifest's hash.
+A source only finds: what starts is decided by the operator's own list (app/policy.py).
 """
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from typing import Final
 from urllib.parse import quote, unquote_to_bytes
 
 from google.protobuf.message import DecodeError as WireError
 
-from gonka_trainer._pb.gonka_trainer.chain.v1 import inference_pb2, tx_pb2
+from gonka_trainer._pb.gonka_trainer.chain.v1 import inference_pb2
 from gonka_trainer.chain.address import decode_address, encode_address
-from gonka_trainer.chain.attribution import MemoCarrier, block_records
+from gonka_trainer.chain.attribution import MemoCarrier, block_records, decode_body, leaves
 from gonka_trainer.chain.client import ChainClient
 from gonka_trainer.chain.runlog import KvRunLog, MemoRunLog, sent_digest
 from gonka_trainer.chain.sender import Sender
-from gonka_trainer.chain.transactions import create_task_message
+from gonka_trainer.chain.transactions import CREATE_TASK_TYPE, create_task_message, responses
 from gonka_trainer.chain.transport import NotYetError
 from gonka_trainer.errors import ChainError, DecodeError
-from gonka_trainer.ports import FoundRun, Receipt
+from gonka_trainer.ports import Block, FoundRun, Receipt
 from gonka_trainer.round.naming import registry_topic
 from gonka_trainer.round.records import MAX_URL_BYTES, Announce
 from gonka_trainer.types import Address, Digest, Height
@@ -58,6 +59,8 @@ def _is_plain(url: bytes) -> bool:
 
 class MemoTaskSource:
     """Announcements on the registry topic. `accept` has the hashes that may be shown; None shows all."""
+
+    settled = True
 
     def __init__(self, chain: ChainClient, accept: Collection[Digest] | None) -> None:
         self._chain = chain
@@ -101,9 +104,15 @@ class MemoTaskSource:
             and (self._accept is None or placed.record.manifest_hash in self._accept)
         ]
 
+    async def vouched(self, run: FoundRun) -> bool:
+        """Return True: the author of an announcement is who signed it."""
+        return run.task_id == 0
+
 
 class KvTaskSource:
     """Training tasks whose training dataset is a manifest's URI. `accept` as in `MemoTaskSource`."""
+
+    settled = False  # a task is assigned after it was created
 
     def __init__(self, chain: ChainClient, accept: Collection[Digest] | None) -> None:
         self._chain = chain
@@ -124,7 +133,42 @@ class KvTaskSource:
         except DecodeError:
             return None
         height = Height(task.created_at_block_height)
-        return FoundRun(announce.manifest_hash, announce.url.decode(), author, height, task.id)
+        named = _participants(task, self._chain.prefix)
+        return FoundRun(announce.manifest_hash, announce.url.decode(), author, height, task.id, named)
+
+    async def vouched(self, run: FoundRun) -> bool:
+        """Whether the block at which the task was created holds its creation by the author.
+
+        The module's `requested_by` is not enough: MsgCreateDummyTrainingTask writes a task in anybody's name.
+        """
+        block = await self._chain.block(run.height)
+        author = encode_address(run.author, self._chain.prefix).encode()
+        return (author, Announce(run.manifest_hash, run.url.encode())) in set(_creations(block))
+
+
+def _participants(task: inference_pb2.TrainingTask, prefix: str) -> frozenset[Address]:
+    """Return the participants that a task names; what is no address of this chain names nobody."""
+    found = set()
+    for assignee in task.assignees:
+        with suppress(DecodeError):
+            found.add(decode_address(assignee.participant, prefix))
+    return frozenset(found)
+
+
+def _creations(block: Block) -> Iterator[tuple[bytes, Announce]]:
+    """Yield creator and content of every creation of a task for a manifest that the block holds with code 0."""
+    for transaction, result in zip(block.transactions, block.results, strict=True):
+        body = decode_body(transaction) if result.code == 0 else None
+        for message in () if body is None else leaves(body):
+            if message.type_url != CREATE_TASK_TYPE:
+                continue
+            try:
+                creation = inference_pb2.MsgCreateTrainingTask.FromString(message.value)
+            except WireError:
+                continue
+            announce = parse_manifest_uri(creation.config.datasets.train)
+            if announce is not None:
+                yield creation.creator, announce
 
 
 async def announce_on_memo(chain: ChainClient, sender: Sender, announce: Announce) -> Receipt:
@@ -143,7 +187,7 @@ async def announce_on_kv(
     uri = manifest_uri(announce)
     task_id = await _own_task(chain, sender, uri)
     if task_id is None:
-        message = create_task_message(sender.text, uri, hardware)
+        message = create_task_message(sender.author_text, uri, hardware)
         _, data = await sender.deliver(sent_digest(uri.encode(), [announce]), [message])
         task_id = created_task(data) or await _own_task(chain, sender, uri)
     if task_id is None:
@@ -157,7 +201,7 @@ async def _own_task(chain: ChainClient, sender: Sender, uri: str) -> int | None:
     own = [
         task.id
         for task in await chain.tasks()
-        if task.requested_by == sender.text.encode() and task.config.datasets.train == uri.encode()
+        if task.requested_by == sender.author_text.encode() and task.config.datasets.train == uri.encode()
     ]
     return min(own, default=None)
 
@@ -165,7 +209,6 @@ async def _own_task(chain: ChainClient, sender: Sender, uri: str) -> int | None:
 def created_task(data: bytes) -> int | None:
     """Return the id of the task that a transaction's result says was created; None when it says nothing of the kind."""
     try:
-        responses = tx_pb2.TxMsgData.FromString(data).msg_responses
-        return inference_pb2.MsgCreateTrainingTaskResponse.FromString(responses[0].value).task.id or None
-    except (WireError, IndexError):
+        return inference_pb2.MsgCreateTrainingTaskResponse.FromString(responses(data)[0]).task.id or None
+    except (WireError, DecodeError, IndexError):
         return None

@@ -6,14 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gonka_trainer._pb.gonka_trainer.chain.v1 import inference_pb2, tx_pb2
+from google.protobuf.message import DecodeError as WireError
+
+from gonka_trainer._pb.gonka_trainer.chain.v1 import inference_pb2, tasks_pb2, tx_pb2
 from gonka_trainer.chain.keys import AccountKey
+from gonka_trainer.errors import DecodeError
 from gonka_trainer.types import sha256
 
 SEND_TYPE: Final = b"/cosmos.bank.v1beta1.MsgSend"
 EXEC_TYPE: Final = b"/cosmos.authz.v1beta1.MsgExec"
 KV_TYPE: Final = b"/inference.inference.MsgSubmitTrainingKvRecord"
 CREATE_TASK_TYPE: Final = b"/inference.inference.MsgCreateTrainingTask"
+CLAIM_TASK_TYPE: Final = b"/inference.inference.MsgClaimTrainingTaskForAssignment"
+ASSIGN_TASK_TYPE: Final = b"/inference.inference.MsgAssignTrainingTask"
+_EXEC_RESPONSE_TYPE: Final = b"/cosmos.authz.v1beta1.MsgExecResponse"
 _PUBLIC_KEY_TYPE: Final = b"/cosmos.crypto.secp256k1.PubKey"
 _NANOSECONDS: Final = 1_000_000_000
 
@@ -90,10 +96,43 @@ def create_task_message(creator: str, train_uri: str, hardware: Sequence[tuple[s
     return Message(CREATE_TASK_TYPE, task.SerializeToString())
 
 
+def claim_task_message(creator: str, task_id: int) -> Message:
+    """Return the claim of a training task for assignment."""
+    claim = tasks_pb2.MsgClaimTrainingTaskForAssignment(creator=creator.encode(), task_id=task_id)
+    return Message(CLAIM_TASK_TYPE, claim.SerializeToString())
+
+
+def assign_task_message(creator: str, task_id: int, assignees: Sequence[tuple[str, Sequence[str]]]) -> Message:
+    """Return the assignment of a training task; assignees are (participant, its local node ids)."""
+    named = [
+        inference_pb2.TrainingTaskAssignee(participant=who.encode(), node_ids=[node.encode() for node in nodes])
+        for who, nodes in assignees
+    ]
+    assign = tasks_pb2.MsgAssignTrainingTask(creator=creator.encode(), task_id=task_id, assignees=named)
+    return Message(ASSIGN_TASK_TYPE, assign.SerializeToString())
+
+
 def exec_message(grantee: str, messages: Sequence[Message]) -> Message:
     """Return an authz execution of the messages by `grantee`, for the accounts that they name."""
     inner = [tx_pb2.Any(type_url=message.type_url, value=message.value) for message in messages]
     return Message(EXEC_TYPE, tx_pb2.MsgExec(grantee=grantee.encode(), msgs=inner).SerializeToString())
+
+
+def responses(data: bytes) -> tuple[bytes, ...]:
+    """Return the messages' responses from a result's data, in the messages' order; DecodeError.
+
+    A MsgExec is seen through: what it carried has its responses in `MsgExecResponse.results`, as bytes.
+    """
+    found: list[bytes] = []
+    try:
+        for response in tx_pb2.TxMsgData.FromString(data).msg_responses:
+            if response.type_url == _EXEC_RESPONSE_TYPE:
+                found.extend(tx_pb2.MsgExecResponse.FromString(response.value).results)
+            else:
+                found.append(response.value)
+    except WireError as error:
+        raise DecodeError("this is no result data of a transaction") from error
+    return tuple(found)
 
 
 def body_bytes(messages: Sequence[Message], memo: bytes, ordering: Ordering) -> bytes:
@@ -133,6 +172,12 @@ def build(messages: Sequence[Message], memo: bytes, fee: Fee, ordering: Ordering
     auth_info = auth_info_bytes(signer.key.public_key, fee, ordering)
     signature = signer.key.sign(sign_document(body, auth_info, signer))
     return tx_pb2.TxRaw(body_bytes=body, auth_info_bytes=auth_info, signatures=[signature]).SerializeToString()
+
+
+def gas_limit(transaction: bytes) -> int:
+    """Return the gas limit of a transaction that `build` made."""
+    auth_info = tx_pb2.TxRaw.FromString(transaction).auth_info_bytes
+    return tx_pb2.AuthInfo.FromString(auth_info).fee.gas_limit
 
 
 def tx_hash(transaction: bytes) -> str:

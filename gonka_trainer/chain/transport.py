@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from types import TracebackType
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import aiohttp
 import grpc
@@ -12,6 +13,7 @@ from google.protobuf.message import DecodeError as WireError
 from google.protobuf.message import Message as WireMessage
 
 from gonka_trainer.errors import ChainError, ChainUnavailableError, ConfigError
+from gonka_trainer.text import printable
 
 Answer = TypeVar("Answer", bound=WireMessage)
 
@@ -28,6 +30,14 @@ _RETRYABLE: Final = frozenset(
     }
 )
 _CHECK_NODE: Final = "check that the node runs, and that chain.grpc and chain.rpc name it"
+_NO_METHOD: Final = -32601
+_HTTP_NOT_FOUND: Final = 404
+_PRUNED: Final = re.compile(r"height (\d+) is not available, lowest height is (\d+)")
+KEEPS_IT: Final = (
+    "name a node in chain that keeps it (min-retain-blocks = 0, pruning = nothing), "
+    "or enter the run from a checkpoint (runs.checkpoints)"
+)
+KNOWN_CHAINS: Final = "this version of gonka-trainer knows Gonka 0.2.0 - 0.2.16, CometBFT 0.38 and Cosmos SDK 0.53"
 
 
 class NotYetError(ChainUnavailableError):
@@ -38,6 +48,27 @@ class GoneError(ChainError):
     """The node no longer has what was asked for: it was pruned."""
 
 
+class NotServedError(ChainError):
+    """The node does not have what was asked for among its methods."""
+
+
+class UnknownAnswerError(ChainError):
+    """The node answers in a form that is not known here: a chain of a later version, or another server."""
+
+    def __init__(self, where: str, asked: str, why: object) -> None:
+        super().__init__(
+            f"chain node {where} answers {asked} in a form that is not known: {printable(str(why))}",
+            f"{KNOWN_CHAINS}: look for a later one, or name another node in chain",
+        )
+
+
+class Calls(Protocol):
+    """Whatever calls a gRPC method by its path: one node, or the first of several that answers."""
+
+    async def call(self, path: str, request: WireMessage, answer: type[Answer], height: int | None = None) -> Answer:
+        """As `GrpcNode.call`."""
+
+
 class NodeAnswerError(ChainError):
     """The node answered a call with an error of its own; `status` and `details` are what it said."""
 
@@ -45,14 +76,6 @@ class NodeAnswerError(ChainError):
         super().__init__(f"{what}: {status.name} {printable(details)}")
         self.status = status
         self.details = details
-
-
-def printable(text: str | bytes, limit: int = 400) -> str:
-    """Return foreign text for logs and messages: one line, no control characters, cut at the limit."""
-    if isinstance(text, bytes):
-        text = text.decode("utf-8", "backslashreplace")
-    shown = "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)
-    return shown if len(shown) <= limit else shown[:limit] + "..."
 
 
 def _from_grpc(target: str, path: str, error: grpc.aio.AioRpcError) -> ChainError:
@@ -93,7 +116,7 @@ class GrpcNode:
         """Call the method; `height` asks for the state at the end of that block.
 
         Raises ChainUnavailableError when the node does not answer, NotYetError when it is not that far,
-        NodeAnswerError for every other error of the node, ChainError when the answer does not decode.
+        NodeAnswerError for every other error of the node, UnknownAnswerError when the answer does not decode.
         """
         assert self._channel is not None, "used outside `async with`"
         method = self._channel.unary_unary(path, None, None)  # bytes in, bytes out
@@ -104,7 +127,7 @@ class GrpcNode:
         except grpc.aio.AioRpcError as error:
             raise _from_grpc(self.target, path, error) from error
         except WireError as error:
-            raise ChainError(f"answer of chain node {self.target} to {path} does not decode", _CHECK_NODE) from error
+            raise UnknownAnswerError(self.target, path, "it does not decode") from error
 
 
 class RpcNode:
@@ -130,18 +153,21 @@ class RpcNode:
     async def call(self, path: str) -> dict[str, Any]:
         """Return the result of a GET; errors as in `GrpcNode.call`."""
         try:
-            document = json.loads(await self._fetch(path))
+            status, body = await self._fetch(path)
+            document = json.loads(body)
         except (aiohttp.ClientError, TimeoutError) as error:
             reason = printable(str(error) or type(error).__name__)
             raise ChainUnavailableError(f"chain node {self.url} does not answer: {reason}", _CHECK_NODE) from error
-        except ValueError as error:
+        except ValueError as error:  # a page: of a proxy whose node is down, or of a node without the method
+            if status == _HTTP_NOT_FOUND:
+                raise NotServedError(f"chain node {self.url} has no {path.partition('?')[0]}", _CHECK_NODE) from error
             raise ChainUnavailableError(f"{self.url} does not answer as a CometBFT RPC does", _CHECK_NODE) from error
         if isinstance(document, dict) and isinstance(document.get("result"), dict):
             result: dict[str, Any] = document["result"]
             return result
         raise self._refusal(path, document)
 
-    async def _fetch(self, path: str) -> bytes:
+    async def _fetch(self, path: str) -> tuple[int, bytes]:
         assert self._session is not None, "used outside `async with`"
         async with self._session.get(f"{self.url}/{path}") as response:
             chunks, size = [], 0
@@ -150,7 +176,7 @@ class RpcNode:
                 if size > _MAX_ANSWER_BYTES:
                     raise ChainError(f"answer of {self.url} to {path} has more than {_MAX_ANSWER_BYTES} bytes")
                 chunks.append(chunk)
-            return b"".join(chunks)
+            return response.status, b"".join(chunks)
 
     def _refusal(self, path: str, document: object) -> ChainError:
         error = document.get("error") if isinstance(document, dict) else None
@@ -158,11 +184,14 @@ class RpcNode:
         details = printable(f"{said.get('message', '')} {said.get('data', '')}".strip() or "no result")
         if "must be less than or equal to" in details or "could not find results" in details:
             return NotYetError(f"chain node {self.url} is not that far yet: {details}")
-        if "lowest height is" in details:
+        pruned = _PRUNED.search(details)
+        if pruned is not None:
             return GoneError(
-                f"chain node {self.url} no longer has the block: {details}",
-                "use a node that keeps its blocks (min-retain-blocks = 0)",
+                f"chain node {self.url} no longer has block {pruned[1]}: the lowest that it has is {pruned[2]}",
+                KEEPS_IT,
             )
+        if said.get("code") == _NO_METHOD:
+            return NotServedError(f"chain node {self.url} has no {path.partition('?')[0]}", _CHECK_NODE)
         if "not persisting" in details:
             return ChainError(
                 f"chain node {self.url} keeps no results: {details}",

@@ -76,6 +76,15 @@ class Watcher:
             if waited % _REBROADCAST_BLOCKS == 0:
                 await self.broadcast_again(pending)
 
+    async def is_there(self, pending: Pending, blocks: int) -> bool:
+        """Whether a block up to the tip, or one of so many after it, holds it, or the index knows it."""
+        tip = (await self.patiently(self._chain.info)).height
+        for height in range(pending.from_height, tip + blocks + 1):
+            block = await self._block(Height(height), pending)
+            if block is not None and pending.transaction in block.transactions:
+                return True
+        return await self._by_hash(pending) is not None
+
     async def _block(self, height: Height, pending: Pending) -> Block | None:
         """Return the block, when it is there; None when the node no longer has it."""
         try:
@@ -98,7 +107,9 @@ def _too_late(block: Block, pending: Pending) -> bool:
 
 
 def _result(block: Block, pending: Pending) -> GasTxResult:
-    result = block.results[block.transactions.index(pending.transaction)]
+    """Return its result; of several copies in one block, the one that succeeded, if any did."""
+    placed = zip(block.transactions, block.results, strict=True)
+    result = min((result for raw, result in placed if raw == pending.transaction), key=lambda found: found.code != 0)
     if isinstance(result, GasTxResult):
         return result
     return GasTxResult(result.code, result.codespace, result.log, result.data, 0, 0)

@@ -9,7 +9,19 @@ from typing import Annotated
 import typer
 
 from gonka_trainer import __version__
-from gonka_trainer.cli import host_commands, key_commands, run_commands, spec_commands
+from gonka_trainer.cli import (
+    chain_command,
+    checkpoint_command,
+    control_commands,
+    gpu_command,
+    host_commands,
+    key_commands,
+    run_commands,
+    schedule_command,
+    spec_commands,
+    task_commands,
+    worker_command,
+)
 from gonka_trainer.cli.demo import command as demo_commands
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__, rich_markup_mode=None)
@@ -39,7 +51,14 @@ def devnet(context: typer.Context) -> None:
 
 
 host_commands.register(app)
+chain_command.register(app)
+checkpoint_command.register(app)
+control_commands.register(app)
 run_commands.register(app)
 demo_commands.register(app)
+worker_command.register(app)
+app.command()(gpu_command.gpu)
+app.command()(schedule_command.schedule)
+app.add_typer(task_commands.app, name="task", help="Training tasks, and how every run on chain stands with this host.")
 app.add_typer(key_commands.app, name="keys", help="The account key of this host.")
 app.add_typer(spec_commands.app, name="spec", help="Run manifests: make, check, hash.")

@@ -11,10 +11,12 @@ from rich.console import Console
 from rich.table import Table
 
 from gonka_trainer.app.accepted import AcceptedRuns
+from gonka_trainer.app.checkpoint_store import keep_checkpoint
 from gonka_trainer.app.daemon import run_daemon
+from gonka_trainer.app.keys import open_account
 from gonka_trainer.app.leaving import publish_record
+from gonka_trainer.app.opening import acting_for
 from gonka_trainer.app.rules import parse_address, round_params
-from gonka_trainer.chain.keys import load_key
 from gonka_trainer.cli.options import (
     DEFAULT_CONFIG,
     ConfigPath,
@@ -62,11 +64,19 @@ def status(
         Console().print(_table(each))
 
 
-def join(manifest: Manifest, config: ConfigPath = DEFAULT_CONFIG) -> None:
+def join(
+    manifest: Manifest,
+    config: ConfigPath = DEFAULT_CONFIG,
+    checkpoint: Annotated[
+        str, typer.Option(help="Enter the run here, without its history: what `checkpoint` printed on its hosts.")
+    ] = "",
+) -> None:
     """Agree to a run: the daemon joins it as soon as it is on chain."""
     settings = host_config(config)
     path = Path(manifest)
     if not path.exists():
+        if checkpoint:
+            raise ConfigError("a checkpoint needs the manifest's document", "give the manifest's file, not its hash")
         run_hash = parse_hash(manifest)
         AcceptedRuns(settings.data_path).agree(run_hash)
         typer.echo(f"agreed to {run_hash.hex()}: the daemon gets the manifest from the run's hosts")
@@ -78,6 +88,9 @@ def join(manifest: Manifest, config: ConfigPath = DEFAULT_CONFIG) -> None:
             "join runs of your own chain",
         )
     round_params(run_.manifest, run_.hash, settings.chain.prefix)
+    if checkpoint:
+        said = keep_checkpoint(settings.data_path, run_, checkpoint).checkpoint
+        typer.echo(f"enters at round {said.round}, after block {said.height}, if its own journal does not go on")
     AcceptedRuns(settings.data_path).add(run_)
     typer.echo(f"agreed to run {run_.manifest.name}, manifest {run_.hash.hex()}")
 
@@ -93,10 +106,11 @@ def leave(manifest: Manifest, config: ConfigPath = DEFAULT_CONFIG) -> None:
     if run_ is None:
         typer.echo("marked as left; this host never had the manifest, so it never joined: nothing to say on chain")
         return
-    key, named = load_key(Path(settings.keys.account_file)), settings.keys.participant
+    key, named = open_account(settings.keys), settings.keys.participant
     participant = parse_address(named, settings.chain.prefix, "keys.participant") if named else key.address
     folder = settings.data_path / "sent-by-hand"
-    work = publish_record(settings.chain, folder, key, run_, lambda height: Leave(participant, height))
+    acts_for = acting_for(settings, key)
+    work = publish_record(settings.chain, folder, key, run_, lambda height: Leave(participant, height), acts_for)
     receipt = run_async(work)
     typer.echo(f"left at block {receipt.height}: {receipt.tx_hash}")
 

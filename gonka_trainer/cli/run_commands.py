@@ -14,14 +14,15 @@ from rich.table import Table
 
 from gonka_trainer.app.accepted import Accepted
 from gonka_trainer.app.audit import Audit, audit
-from gonka_trainer.app.opening import make_sender, open_client, task_sources
+from gonka_trainer.app.carriers import carrier_name, task_sources
+from gonka_trainer.app.opening import make_sender, open_client
 from gonka_trainer.app.reading import RunReader
 from gonka_trainer.app.visitor import Visitor
 from gonka_trainer.chain.address import encode_address
 from gonka_trainer.chain.client import ChainClient
-from gonka_trainer.chain.keys import load_key
 from gonka_trainer.chain.sources import announce_on_kv, announce_on_memo
 from gonka_trainer.cli import options
+from gonka_trainer.cli.key_options import open_key
 from gonka_trainer.cli.options import (
     ChainId,
     Denom,
@@ -78,7 +79,7 @@ async def announce_run(chain: ChainConfig, key: Path, run_: Accepted, url: str) 
     """Announce over the manifest's carrier."""
     record = Announce(run_.hash, url.encode())
     async with open_client(chain) as client:
-        sender = make_sender(client, chain, load_key(key), key.parent / f".{key.name}.sent")
+        sender = make_sender(client, chain, open_key(key), key.parent / f".{key.name}.sent")
         if run_.manifest.carrier == "memo":
             return await announce_on_memo(client, sender, record)
         _, receipt = await announce_on_kv(client, sender, record)
@@ -111,7 +112,7 @@ async def _fetch(chain: ChainConfig, key: Path, run: str, output: Path) -> tuple
     identity = load_or_create_identity(output / ".visitor" / "tls.pem")
     with ObjectStore(output / ".visitor" / "objects") as store:
         async with open_client(chain) as client:
-            sender = make_sender(client, chain, load_key(key), output / ".visitor" / "sent")
+            sender = make_sender(client, chain, open_key(key), output / ".visitor" / "sent")
             visitor = Visitor(client, sender, identity, store)
             run_ = await _manifest(client, visitor, run)
             number, root, stored = await visitor.final_state(run_)
@@ -128,10 +129,15 @@ async def _manifest(client: ChainClient, visitor: Visitor, run: str) -> Accepted
     if path.exists():
         return read_manifest(path)
     wanted = parse_hash(run)
-    for source in task_sources(client, frozenset({wanted})):
-        for found in await source.runs(Height(1)):
-            return await visitor.manifest(wanted, "kv" if found.task_id else "memo", found.height)
-    raise ConfigError(f"no announcement of {run} is on this chain", "check the hash and the chain node")
+    found = [each for source in task_sources(client, frozenset({wanted})) for each in await source.runs(Height(1))]
+    wrong = ConfigError(f"no announcement of {run} is on this chain", "check the hash and the chain node")
+    earliest = {carrier_name(each): each for each in sorted(found, key=lambda each: -each.height)}
+    for carrier, each in earliest.items():  # anybody can announce it where it is not
+        try:
+            return await visitor.manifest(wanted, carrier, each.height)
+        except ConfigError as error:
+            wrong = error
+    raise wrong
 
 
 def _copy_start(source: Path, target: Path, size_bytes: int) -> None:

@@ -16,7 +16,10 @@ _LOOK_SECONDS: Final = 0.5
 
 
 class Evaluating:
-    """Asks the worker for the held-out loss of every state that a round starts from, once each."""
+    """Asks the worker for the held-out loss of every state that a round starts from, once each.
+
+    While somebody holds the GPUs all of it waits: the trainer starts no worker then.
+    """
 
     def __init__(self, kit: Kit) -> None:
         self._kit = kit

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,6 +16,7 @@ from gonka_trainer.types import Digest, Height
 _LOG: Final = logging.getLogger(__name__)
 _BATCH_BLOCKS: Final = 16
 _MAX_WAIT_SECONDS: Final = 15.0
+_SAY_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +26,45 @@ class Tip:
     height: Height
 
 
+class Progress:
+    """Says every few seconds how far a longer catching up is. `clock` is in seconds."""
+
+    def __init__(self, first: int, latest: int, clock: Callable[[], float]) -> None:
+        self._first = first
+        self._total = latest - first + 1
+        self._clock = clock
+        self._begun = self._said = clock()
+
+    def at(self, height: int) -> None:
+        """Note that all blocks up to the height were given out."""
+        now, done = self._clock(), height - self._first + 1
+        if self._total <= _BATCH_BLOCKS or now - self._said < _SAY_SECONDS:
+            return
+        self._said = now
+        rate = done / (now - self._begun)
+        left = shown_seconds((self._total - done) / rate)
+        _LOG.info("catching up: %d of %d blocks, %.3g a second, %s left", done, self._total, rate, left)
+
+    def end(self) -> None:
+        """Note that all blocks were given out."""
+        if self._said > self._begun:
+            _LOG.info("caught up: %d blocks in %s", self._total, shown_seconds(self._clock() - self._begun))
+
+
+def shown_seconds(seconds: float) -> str:
+    """Return a time span for people, in its largest unit."""
+    for size, unit in ((3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.0f} s"
+
+
 class Follower:
     """Yields the blocks from a height on, then each new one as it comes; waits for a node that does not answer."""
 
-    def __init__(self, chain: Chain, poll_seconds: float) -> None:
+    def __init__(self, chain: Chain, poll_seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._chain = chain
+        self._clock = clock
         self._poll_seconds = poll_seconds
         self._last_hash: Digest | None = None
 
@@ -54,13 +90,23 @@ class Follower:
 
     async def _up_to_tip(self, start: Height) -> AsyncIterator[Block]:
         latest = (await self._chain.info()).height
-        for first in range(start, latest + 1, _BATCH_BLOCKS):
-            heights = range(first, min(first + _BATCH_BLOCKS, latest + 1))
-            if latest - start > _BATCH_BLOCKS:
-                _LOG.info("catching up: block %d of %d", first, latest)
-            for block in await asyncio.gather(*(self._chain.block(Height(h)) for h in heights)):
-                self._check_link(block)
+        progress = Progress(start, latest, self._clock)
+        first, size = int(start), 1  # the first block alone: it may be where a verified node's trust begins
+        while first <= latest:
+            async for block in self._batch(range(first, min(first + size, latest + 1))):
                 yield block
+                progress.at(block.height)
+            first, size = first + size, _BATCH_BLOCKS
+        progress.end()
+
+    async def _batch(self, heights: range) -> AsyncIterator[Block]:
+        """Yield the blocks in order, asked for at once; up to the first that cannot be had, whose error is raised."""
+        asked = (self._chain.block(Height(height)) for height in heights)
+        for found in await asyncio.gather(*asked, return_exceptions=True):
+            if isinstance(found, BaseException):
+                raise found
+            self._check_link(found)
+            yield found
 
     def _check_link(self, block: Block) -> None:
         if self._last_hash is not None and block.previous_hash != self._last_hash:

@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 
 from gonka_trainer.daemon.report import Reporter
+from gonka_trainer.daemon.voice import Presence, Voices
 from gonka_trainer.gradient.codec import Codec, codec
 from gonka_trainer.gradient.header import Expected
 from gonka_trainer.gradient.layout import Layout, layout_root
 from gonka_trainer.gradient.outer import OuterSettings
 from gonka_trainer.manifest import Manifest
-from gonka_trainer.ports import Chain, Endpoint, Fetcher, Objects, RunLog, Trainer
+from gonka_trainer.ports import Chain, Endpoint, Fetcher, Objects, Trainer, Unfinished
 from gonka_trainer.round.events import Event
 from gonka_trainer.round.params import RoundParams
 from gonka_trainer.round.state import CoreState
@@ -53,20 +54,30 @@ class Run:
 
 @dataclass(frozen=True)
 class Kit:
-    """The run, the adapters, this host's own endpoint and account key's address, and the two ways back to the host."""
+    """The run, the adapters, how this host is known, and the two ways back to the host."""
 
     run: Run
     chain: Chain
-    log: RunLog
+    log: Voices
     store: Objects
     fetcher: Fetcher
     trainer: Trainer
     reporter: Reporter
-    endpoint: Endpoint
-    key: Address
+    presence: Presence
     work: Path
     state: Callable[[], CoreState]
     emit: Callable[[Event], None]
+    unfinished: Unfinished
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """This host's own endpoint as it is to be known."""
+        return self.presence.endpoint
+
+    @property
+    def key(self) -> Address:
+        """The address of the account key that speaks for this host now."""
+        return self.log.key
 
 
 def make_run(manifest: Manifest, manifest_hash: Digest, params: RoundParams, participant: Address | None) -> Run:

@@ -12,7 +12,7 @@ from gonka_trainer.daemon.dispatch import Wanted
 from gonka_trainer.daemon.gate import RosterGate
 from gonka_trainer.daemon.kit import Kit
 from gonka_trainer.errors import ChainError, ChainUnavailableError, DecodeError
-from gonka_trainer.ports import Receipt
+from gonka_trainer.ports import Endpoint, Receipt
 from gonka_trainer.round.environment import (
     Environment,
     decode_environment,
@@ -21,7 +21,7 @@ from gonka_trainer.round.environment import (
 )
 from gonka_trainer.round.events import EnvironmentRead
 from gonka_trainer.round.records import Join
-from gonka_trainer.types import Digest, Height, Role
+from gonka_trainer.types import Address, Digest, Height, Role
 
 _LOG: Final = logging.getLogger(__name__)
 _RETRY_SECONDS: Final = 2.0
@@ -54,15 +54,15 @@ class Publishing:
 
     async def keep_endpoint(self) -> None:
         """Join again whenever the run knows another address or key of this host than it has now; until cancelled."""
-        own = self._kit.endpoint
         while True:
-            state = self._kit.state()
-            speaks = state.own.caught_up and state.membership.standing(own.participant).speaker == self._kit.key
+            state, own = self._kit.state(), self._kit.endpoint
+            speaker = state.membership.standing(own.participant).speaker
+            speaks = state.own.caught_up and speaker in self._kit.log.held
             join = state.membership.join_of(own.participant) if speaks else None
-            if join is not None and (join.host, join.port, join.spki) != (own.host.encode(), own.port, own.spki):
+            if speaker is not None and join is not None and join.role is self._role and not _says(join, own):
                 _LOG.info("the run knows this host as %r port %d: joining again", join.host, join.port)
                 try:
-                    await self.send_join(join.written)
+                    await self.join_as(speaker, join.written)
                 except ChainError as error:
                     _LOG.error("joining again: %s", error)
             await asyncio.sleep(_RETRY_SECONDS)
@@ -70,6 +70,10 @@ class Publishing:
     async def send_join(self, after: Height) -> None:
         """Have a join, written above `after`, in a block."""
         await self._kit.log.publish((self._record(after),))
+
+    async def join_as(self, key: Address, after: Height) -> None:
+        """Have a join of one of the held keys, written above `after`, in a block."""
+        await self._kit.log.publish_as(key, (self._record(after),))
 
     def _let_end(self, sending: asyncio.Future[Receipt]) -> None:
         """Let a sending that is no longer wanted see its own block and clear its traces; then give it up."""
@@ -121,6 +125,10 @@ class Publishing:
                 _LOG.warning("environment %s: %s: %s", digest.hex()[:16], who, detail)
             stored = got if isinstance(got, bytes) else b""
         return decode_environment(stored) if _is_environment(digest, stored) else None
+
+
+def _says(join: Join, own: Endpoint) -> bool:
+    return (join.host, join.port, join.spki) == (own.host.encode(), own.port, own.spki)
 
 
 def _is_environment(digest: Digest, document: bytes) -> bool:

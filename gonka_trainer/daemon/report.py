@@ -30,10 +30,21 @@ class Reporter:
     def __init__(self, folder: Path, name: Callable[[Address], str], host: str, run: str, key: Address) -> None:
         self._folder = folder
         self._name = name
-        self._key = key
+        self._keys = {key}
         self._status: dict[str, Any] = {"host": host, "run": run, "transactions": 0, "got_bytes": 0}
         self._own: dict[int, dict[str, Any]] = {}
         self._replaying = True
+        self.tell: Callable[[str, Mapping[str, Any]], None] = _unheard
+        """Called with what happens, by kind and details, for those who read along (control.proto, Event)."""
+
+    @property
+    def status(self) -> Mapping[str, Any]:
+        """What `status.json` says now."""
+        return self._status
+
+    def also(self, key: Address) -> None:
+        """Count this key's records as this host's own, too."""
+        self._keys.add(key)
 
     def live(self) -> None:
         """The journal is replayed: from now on steps are news."""
@@ -47,6 +58,7 @@ class Reporter:
         self._say(logging.INFO, state.notes)
         if (former.round, former.phase) != (state.round, state.phase):
             _LOG.info("round %d: %s at block %d", state.round, state.phase, state.height)
+            self.tell("phase", {"round": state.round, "phase": str(state.phase), "height": state.height})
         if state.last is not None and state.last != former.last:
             self._round_ended(state.last)
         if isinstance(event, events.BlockSeen):
@@ -73,13 +85,14 @@ class Reporter:
     def block(self, block: Block, records: Sequence[PlacedRecord]) -> None:
         """Take note of this host's own records in a block that was read."""
         for placed in records:
-            if placed.author != self._key:
+            if placed.author not in self._keys:
                 continue
             transaction = block.transactions[placed.transaction]
             kind, round_number = type(placed.record).__name__, getattr(placed.record, "round", None)
             tx_hash = sha256(transaction).hex().upper()
             line = {"record": kind, "round": round_number, "hash": tx_hash, "height": block.height}
             self._append("transactions.jsonl", {**line, "bytes": len(transaction)})
+            self.tell("transaction", line)
             self.count(transactions=1)
             what = kind if round_number is None else f"{kind} of round {round_number}"
             _LOG.info("%s is in block %d: %s", what, block.height, tx_hash)
@@ -107,6 +120,11 @@ class Reporter:
         self._say(logging.WARNING, other_roots(summary))
         own = self._own.pop(summary.round, {})
         self._append("rounds.jsonl", {**summary_document(summary, self._name), "own": own})
+        if summary.root is None:
+            self.tell("round_void", {"round": summary.round, "reason": summary.reason})
+        else:
+            facts = {"round": summary.round, "root": summary.root.hex(), "included": len(summary.included)}
+            self.tell("round_final", facts)
 
     def _append(self, name: str, line: Mapping[str, Any]) -> None:
         try:
@@ -124,6 +142,10 @@ class Reporter:
             temporary.replace(self._folder / "status.json")
         except OSError as error:
             _LOG.warning("%s cannot be written: %s", temporary, error.strerror)
+
+
+def _unheard(_kind: str, _details: Mapping[str, Any]) -> None:
+    """Nobody reads along."""
 
 
 def summary_document(summary: RoundSummary, name: Callable[[Address], str]) -> dict[str, Any]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -17,12 +18,16 @@ from gonka_trainer.daemon.states import parameters_of
 from gonka_trainer.errors import StorageError, WorkerError
 from gonka_trainer.gradient.blob import BlobIndex, encode_blob
 from gonka_trainer.gradient.header import Header
+from gonka_trainer.ports import Trained
 from gonka_trainer.round.commands import Train
 from gonka_trainer.round.events import UpdateReady
 from gonka_trainer.types import ZERO_DIGEST, Digest
 
 _LOG: Final = logging.getLogger(__name__)
+_LOOK_SECONDS: Final = 0.25
 SALT_BYTES: Final = 32
+NO_HARDWARE: Final = "none"
+"""The hardware class of an update for which nothing was computed."""
 
 
 class Training:
@@ -35,10 +40,10 @@ class Training:
     async def train(self, wanted: Wanted) -> None:
         """Train, encode, store the blob with its salt, and only then say that the update is ready."""
         command: Train = wanted.command
-        ready = await self._ready()
-        done = await self._inner_steps(wanted)
-        index = await asyncio.to_thread(self._encode, command, done, ready.hardware)
-        await asyncio.to_thread(Path(done.output).unlink, missing_ok=True)
+        trained = await self._trained(wanted)
+        done = trained.done
+        index = await asyncio.to_thread(self._encode, command, done, trained.hardware)
+        await asyncio.to_thread(self._forget, done)
         self._kit.reporter.own(
             command.round,
             commitment=index.commitment.hex(),
@@ -51,6 +56,45 @@ class Training:
         )
         self._kit.emit(UpdateReady(command.round, index.commitment))
 
+    async def _trained(self, wanted: Wanted) -> Trained:
+        """Return what came of the round: all of it, or what there is when the time is over.
+
+        While the GPUs are held nothing is trained; when they come back the worker goes on from where it was.
+        """
+        kit, base_root = self._kit, wanted.command.base_root.hex()
+        kept = kit.unfinished.of(wanted.command.round, base_root)
+        while True:
+            got = await self._stretch(wanted, kept)
+            if not got.done.yielded or got is kept:
+                return got
+            _LOG.info("round %d: interrupted after %d inner steps", got.done.round, got.done.inner_steps)
+            kit.reporter.own(got.done.round, interrupted=True)
+            if got.done.inner_steps:
+                kept = await asyncio.to_thread(kit.unfinished.keep, got, base_root)
+
+    async def _stretch(self, wanted: Wanted, kept: Trained | None) -> Trained:
+        """Train until the round is over or interrupted; without a worker when `kept` must do or the GPUs are away."""
+        trainer, number = self._kit.trainer, wanted.command.round
+        stretch = _Stretch(self._kit.reporter.progress)
+        work = asyncio.ensure_future(self._work(self._job(wanted.command), stretch))
+        try:
+            await asyncio.sleep(0)  # the trainer takes note of the round when its call begins to run
+            while not work.done():
+                if wanted.command.finish:
+                    if kept is not None and not stretch.stepped:
+                        return kept
+                    if not (trainer.admitted or trainer.in_use):
+                        return kept or _nothing(number)
+                    trainer.finish(number)
+                await _either(work, wanted, _LOOK_SECONDS if wanted.command.finish else None)
+            return await work
+        finally:
+            work.cancel()
+
+    async def _work(self, job: jobs.Train, stretch: _Stretch) -> Trained:
+        ready = await self._ready()
+        return Trained(await self._kit.trainer.train(job, stretch.progress), ready.hardware)
+
     async def _ready(self) -> jobs.Ready:
         ready = await self._kit.trainer.start()
         if ready.layout_root != self._kit.run.layout_root.hex():
@@ -61,21 +105,11 @@ class Training:
         _LOG.info("the worker trains on %s (%s)", ready.device, ready.hardware)
         return ready
 
-    async def _inner_steps(self, wanted: Wanted) -> jobs.Done:
-        job = self._job(wanted.command)
-        training = asyncio.ensure_future(self._kit.trainer.train(job, self._kit.reporter.progress))
-        try:
-            await asyncio.sleep(0)  # the trainer takes note of the round when its call begins to run
-            while not training.done():
-                if wanted.command.finish:
-                    self._kit.trainer.finish(job.round)
-                    break
-                changed = asyncio.ensure_future(wanted.change())
-                await asyncio.wait({training, changed}, return_when=asyncio.FIRST_COMPLETED)
-                changed.cancel()
-            return await training
-        finally:
-            training.cancel()
+    def _forget(self, done: jobs.Done) -> None:
+        """Remove the result, which is in a blob now."""
+        if done.output:
+            Path(done.output).unlink(missing_ok=True)
+        self._kit.unfinished.clear()
 
     def _job(self, command: Train) -> jobs.Train:
         kit, steps = self._kit, self._kit.run.manifest.inner.steps
@@ -91,6 +125,7 @@ class Training:
             inner_steps=steps,
             first_step=command.round * steps,
             resume=str(kit.work / "inner"),
+            base_root=command.base_root.hex(),
         )
 
     def _encode(self, command: Train, done: jobs.Done, hardware: str) -> BlobIndex:
@@ -99,7 +134,9 @@ class Training:
         if stored is None:
             raise StorageError(f"the state {command.base_root.hex()} is not on disk", "give the data directory back")
         base = parameters_of(stored, run.layout)
-        local = np.memmap(done.output, np.float32, "r", shape=(run.layout.total_elements,))
+        local = base
+        if done.output:
+            local = np.memmap(done.output, np.float32, "r", shape=(run.layout.total_elements,))
         layout, encoder = run.layout, run.codec
         size_bytes = sum(encoder.encoded_bytes(layout.chunk_elements_of(i)) for i in range(layout.chunk_count))
         header = self._header(command, done, hardware)
@@ -136,3 +173,30 @@ class Training:
             hardware=hardware,
             salt=secrets.token_bytes(SALT_BYTES),
         )
+
+
+class _Stretch:
+    """Passes progress on, and remembers whether there was any."""
+
+    def __init__(self, report: Callable[[jobs.Progress], None]) -> None:
+        self._report = report
+        self.stepped = False
+
+    def progress(self, made: jobs.Progress) -> None:
+        """One inner step was made."""
+        self.stepped = True
+        self._report(made)
+
+
+async def _either(work: asyncio.Future[Trained], wanted: Wanted, timeout_seconds: float | None) -> None:
+    """Wait until the work is done or the command has changed, or for the timeout."""
+    changed = asyncio.ensure_future(wanted.change())
+    either: set[asyncio.Future[Any]] = {work, changed}
+    await asyncio.wait(either, timeout=timeout_seconds, return_when=asyncio.FIRST_COMPLETED)
+    changed.cancel()
+
+
+def _nothing(round_number: int) -> Trained:
+    """Return the result of a round for which there was no GPU: the base itself, as of a round without a step."""
+    done = jobs.Done(round_number, 0, 0, 0.0, 0.0, "", jobs.NO_SAMPLES)
+    return Trained(done, NO_HARDWARE)

@@ -66,6 +66,17 @@ class Channels:
         if place is not None and place.link is link:
             place.link = None
 
+    async def take(self, identity: Identity) -> None:
+        """Show this identity from now on: channels that are open end with the calls on them."""
+        self._identity = identity
+        links = [place.link for place in self._places.values() if place.link is not None]
+        for place in self._places.values():
+            place.link = None
+        for link in links:
+            link.stale = True
+            if not link.calls:
+                await link.channel.close(None)
+
     async def close(self) -> None:
         """Close all channels; calls that are under way are cancelled."""
         links = [place.link for place in self._places.values() if place.link is not None]
@@ -78,25 +89,29 @@ class Channels:
         place.users += 1
         try:
             async with place.lock:
-                if place.link is None:
-                    made = await self._open(endpoint)
+                while place.link is None:
+                    identity = self._identity
+                    made = await self._open(endpoint, identity)
                     if isinstance(made, Verdict):
                         return made
-                    place.link = made
+                    if identity is self._identity:
+                        place.link = made
+                    else:  # another identity was taken meanwhile
+                        await made.channel.close(None)
                 return place.link
         finally:
             place.users -= 1
             if place.link is None and not place.users and self._places.get(endpoint) is place:
                 del self._places[endpoint]
 
-    async def _open(self, endpoint: Endpoint) -> Link | Verdict:
+    async def _open(self, endpoint: Endpoint, identity: Identity) -> Link | Verdict:
         address = pin.target(endpoint)
         if isinstance(address, Verdict):
             return address
         root = await pin.server_certificate(endpoint, self._limits.connect_seconds)
         if isinstance(root, Verdict):
             return root
-        credentials = grpc.ssl_channel_credentials(root, self._identity.key, self._identity.caller)
+        credentials = grpc.ssl_channel_credentials(root, identity.key, identity.caller)
         options = client_options(self._limits, SERVER_NAME)
         compression = grpc.Compression.NoCompression
         channel = grpc.aio.secure_channel(address, credentials, options=options, compression=compression)

@@ -59,6 +59,10 @@ class PeerClient:
         """Close the connections."""
         await self._channels.close()
 
+    async def take(self, identity: Identity) -> None:
+        """Call as this identity from the next call on."""
+        await self._channels.take(identity)
+
     async def fetch_index(
         self, endpoint: Endpoint, kind: str, key: bytes, round_number: int
     ) -> tuple[bytes, bytes] | Verdict:

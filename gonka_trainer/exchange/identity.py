@@ -90,6 +90,26 @@ def load_or_create_identity(path: Path) -> Identity:
         raise StorageError(f"{path}: {error.strerror}", "check the data directory's owner and mode") from error
 
 
+def next_path(path: Path) -> Path:
+    """Return where the identity that is to replace the one at `path` waits until the run knows it."""
+    return path.with_name(f"{path.name}.next")
+
+
+def next_identity(path: Path) -> Identity | None:
+    """Return the identity that is to replace the one at `path`, if there is one; StorageError as above."""
+    waiting = next_path(path)
+    return load_or_create_identity(waiting) if waiting.exists() else None
+
+
+def promote_identity(path: Path) -> None:
+    """Put the waiting identity in the place of the one at `path`, which is gone then; StorageError when it cannot."""
+    try:
+        next_path(path).replace(path)
+        _sync(path.parent)
+    except OSError as error:
+        raise StorageError(f"{path}: {error.strerror}", "check the data directory's owner and mode") from error
+
+
 def new_identity() -> Identity:
     """Return a fresh identity that is nowhere on disk, for somebody who only looks on for a while."""
     key = ec.generate_private_key(ec.SECP256R1())

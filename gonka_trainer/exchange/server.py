@@ -82,16 +82,18 @@ class PeerServer:
         """End the streams after a short grace and stop listening."""
         await self._stack.aclose()
 
+    def take(self, identity: Identity) -> None:
+        """Show this identity from the next handshake on; connections that are open stay."""
+        self._identity = identity
+
     @property
     def streams(self) -> int:
         """How many streams are open now."""
         return self._streams.total()
 
     def _listen(self, server: grpc.aio.Server) -> int:
-        credentials = grpc.ssl_server_credentials(
-            [(self._identity.key, self._identity.certificate)],
-            root_certificates=introducer_certificate(),
-            require_client_auth=True,
+        credentials = grpc.dynamic_ssl_server_credentials(
+            self._certificates(), self._certificates, require_client_authentication=True
         )
         try:
             port = server.add_secure_port(self._bind, credentials)
@@ -100,6 +102,10 @@ class PeerServer:
         if not port:
             raise _not_bound(self._bind)
         return port
+
+    def _certificates(self) -> grpc.ServerCertificateConfiguration:
+        pair = (self._identity.key, self._identity.certificate)
+        return grpc.ssl_server_certificate_configuration([pair], root_certificates=introducer_certificate())
 
     def _handlers(self) -> grpc.GenericRpcHandler[bytes, bytes]:
         stream, unary = grpc.unary_stream_rpc_method_handler, grpc.unary_unary_rpc_method_handler

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from gonka_trainer.round.environment import Environment
 from gonka_trainer.round.records import PlacedRecord
+from gonka_trainer.round.roster_bytes import RosterState
 from gonka_trainer.types import Address, Digest, Height
 
 
@@ -87,4 +88,27 @@ class StateSynced:
     tokens: int
 
 
-Event = BlockSeen | CaughtUp | EnvironmentRead | UpdateReady | BlobHeld | PossessionProved | StateComputed | StateSynced
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """The operator's checkpoint: this host goes on from the end of a block without those before it.
+
+    `roster` is what the roster digest of the round that opens next covers, `environment` the one that its R is drawn
+    from, `final` that of the last final round (None before the first).
+    """
+
+    roster: RosterState
+    environment: Environment
+    final: Environment | None
+
+
+Event = (
+    BlockSeen
+    | CaughtUp
+    | EnvironmentRead
+    | UpdateReady
+    | BlobHeld
+    | PossessionProved
+    | StateComputed
+    | StateSynced
+    | Resumed
+)

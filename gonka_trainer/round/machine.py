@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gonka_trainer.round import blocks, opening, own, wanted
+from gonka_trainer.errors import DecodeError
+from gonka_trainer.round import blocks, opening, own, resuming, wanted
 from gonka_trainer.round.commands import Command
 from gonka_trainer.round.environment import environment_digest, is_canonical
-from gonka_trainer.round.events import BlockSeen, EnvironmentRead, Event
+from gonka_trainer.round.events import BlockSeen, EnvironmentRead, Event, Resumed
 from gonka_trainer.round.params import Local, RoundParams
 from gonka_trainer.round.state import Anchor, CoreState, Own
 from gonka_trainer.types import Height
@@ -20,6 +21,15 @@ def initial(params: RoundParams, local: Local) -> CoreState:
     """Return the state before the first block."""
     root = params.initial_root
     return CoreState(Own(Anchor(-1, root, root)), root)
+
+
+def from_checkpoint(params: RoundParams, local: Local, event: Resumed) -> CoreState:
+    """Return the state of a host that begins with this checkpoint; DecodeError when it is none of this run."""
+    start = initial(params, local)
+    why = resuming.refusal(params, start, event)
+    if why:
+        raise DecodeError(why)
+    return step(params, local, start, event)[0]
 
 
 def commands(params: RoundParams, local: Local, state: CoreState) -> tuple[Command, ...]:
@@ -35,6 +45,8 @@ def step(params: RoundParams, local: Local, state: CoreState, event: Event) -> t
             state = _block_seen(params, local, state, event)
         case EnvironmentRead():
             state = _environment_read(params, local, state, event)
+        case Resumed():
+            state = _resumed(params, local, state, event)
         case _:
             state = own.take(local, state, event)
     state = _end_by_tokens(params, local, replace(state, own=own.tidy(state)))
@@ -70,6 +82,14 @@ def _environment_read(params: RoundParams, local: Local, state: CoreState, event
     if current is not None and current.frozen == event.height and current.frozen_environment is None:
         return replace(state, current=replace(current, frozen_environment=event.environment))
     return state
+
+
+def _resumed(params: RoundParams, local: Local, state: CoreState, event: Resumed) -> CoreState:
+    """Go on from a checkpoint, if that cannot contradict what this host has said."""
+    why = resuming.refusal(params, state, event)
+    if why:
+        return blocks.noted(state, event.roster.last_height, None, f"a checkpoint of no use: {why}")
+    return _drain(params, local, resuming.resume(params, state, event))
 
 
 def _end_by_tokens(params: RoundParams, local: Local, state: CoreState) -> CoreState:

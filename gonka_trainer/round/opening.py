@@ -8,6 +8,7 @@ from gonka_trainer.round import roster, schedule
 from gonka_trainer.round.environment import NO_EPOCHS, Environment
 from gonka_trainer.round.params import RoundParams
 from gonka_trainer.round.roster import Roster
+from gonka_trainer.round.roster_bytes import Settled
 from gonka_trainer.round.state import CoreState, Need, Round
 from gonka_trainer.types import Height
 
@@ -27,7 +28,7 @@ def after_block(params: RoundParams, state: CoreState) -> CoreState:
     drawn = _draw(params, state, final.environment)
     if not drawn.decides:
         return replace(state, need=Need(state.height, None))
-    return _open(params, state, drawn, final.environment)
+    return open_round(params, state, drawn, final.environment)
 
 
 def supply(params: RoundParams, state: CoreState, need: Need, environment: Environment) -> CoreState:
@@ -38,7 +39,7 @@ def supply(params: RoundParams, state: CoreState, need: Need, environment: Envir
     enough = roster.joined_weight(params, state.membership, environment) >= params.min_weight
     if state.round == 0 and not enough:
         return state
-    return _open(params, state, _draw(params, state, environment), environment)
+    return open_round(params, state, _draw(params, state, environment), environment)
 
 
 def _may_begin(params: RoundParams, state: CoreState) -> bool:
@@ -51,10 +52,13 @@ def _may_begin(params: RoundParams, state: CoreState) -> bool:
 
 
 def _draw(params: RoundParams, state: CoreState, environment: Environment) -> Roster:
-    return roster.draw(params, state.membership, environment, state.round, state.height)
+    final = state.final
+    settled = None if final is None else Settled(final.number, final.root, final.environment_digest)
+    return roster.draw(params, state.membership, environment, state.round, state.height, settled)
 
 
-def _open(params: RoundParams, state: CoreState, drawn: Roster, environment: Environment) -> CoreState:
+def open_round(params: RoundParams, state: CoreState, drawn: Roster, environment: Environment) -> CoreState:
+    """Return the state with the next round open: its roster is drawn, and from this environment."""
     opened = Height(state.height + 1)
     deadline = schedule.deadline(environment.schedule, params.margin_blocks, opened, params.train_blocks)
     members = state.membership

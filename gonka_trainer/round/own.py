@@ -19,7 +19,7 @@ def take(local: Local, state: CoreState, event: OwnEvent) -> CoreState:
     """Return the state after an event of this host; one that is of no use now changes nothing."""
     match event:
         case CaughtUp():
-            own = replace(state.own, caught_up=state.own.caught_up or _is_recent(state, event))
+            own = _caught_up(state) if _is_recent(state, event) else state.own
         case UpdateReady():
             own = _update_ready(state, event)
         case BlobHeld():
@@ -31,6 +31,18 @@ def take(local: Local, state: CoreState, event: OwnEvent) -> CoreState:
         case StateSynced():
             own = _state_synced(state, event)
     return replace(state, own=own)
+
+
+def _caught_up(state: CoreState) -> Own:
+    """Begin to act; the first time, nothing is said in a round that is open already.
+
+    Whoever used this key before, and lost the journal, may have records of that round on their way into a block.
+    """
+    own = replace(state.own, caught_up=True)
+    if own.speaks_from is not None:
+        return own
+    begun = state.current is not None or state.need is not None
+    return replace(own, speaks_from=state.round + begun)
 
 
 def _is_recent(state: CoreState, event: CaughtUp) -> bool:

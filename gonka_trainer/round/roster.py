@@ -6,19 +6,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from gonka_trainer.round import tags
-from gonka_trainer.round.environment import Environment
-from gonka_trainer.round.membership import KeyEntry, Membership, Place, Segment, Standing
+from gonka_trainer.round.environment import Environment, environment_digest
+from gonka_trainer.round.membership import Membership
 from gonka_trainer.round.params import RoundParams
+from gonka_trainer.round.roster_bytes import RosterState, Settled, encode_roster, roster_digest
 from gonka_trainer.round.summary import Seat
-from gonka_trainer.types import Address, Digest, Height, sha256, u32, u64
+from gonka_trainer.types import Address, Digest, Height
 
 
 @dataclass(frozen=True)
 class Roster:
     """R of one round. `seats` are sorted by address; `keys` says which key speaks for whom and has voices only.
 
-    `weight` is W, the weight of all seats; `decides` whether it reaches min_weight; `digest` the roster digest.
+    `weight` is W, the weight of all seats; `decides` whether it reaches min_weight; `digest` the roster digest, and
+    `preimage` the bytes under it.
     """
 
     seats: tuple[Seat, ...]
@@ -26,6 +27,7 @@ class Roster:
     weight: int
     decides: bool
     digest: Digest
+    preimage: bytes = b""
 
     @cached_property
     def voices(self) -> Mapping[Address, int]:
@@ -45,9 +47,17 @@ def weights(params: RoundParams, environment: Environment) -> Mapping[Address, i
 
 
 def draw(
-    params: RoundParams, members: Membership, environment: Environment, number: int, last_height: Height
+    params: RoundParams,
+    members: Membership,
+    environment: Environment,
+    number: int,
+    last_height: Height,
+    settled: Settled | None = None,
 ) -> Roster:
-    """Return R of round `number` from the membership at the end of block `last_height` = O - 1."""
+    """Return R of round `number` from the membership at the end of block `last_height` = O - 1.
+
+    `settled` is the last final round; the weights are those of `environment`, or the manifest's.
+    """
     by_address = weights(params, environment)
     voices = _heaviest(members.members(), by_address)[: params.roster_limit]
     weight = sum(by_address[p] for p in voices)
@@ -56,8 +66,9 @@ def draw(
     heard = frozenset(voices)
     seats = tuple(Seat(p, by_address[p], voice=p in heard) for p in sorted(heard.union(silent)))
     keys = {key: p for p in voices if (key := members.standing(p).speaker) is not None}
-    digest = sha256(tags.ROSTER, encode_roster(members, seats, number, last_height))
-    return Roster(seats, keys, weight, weight >= params.min_weight, digest)
+    covered = RosterState(number, last_height, environment_digest(environment), settled, seats, members)
+    preimage = encode_roster(covered)
+    return Roster(seats, keys, weight, weight >= params.min_weight, roster_digest(preimage), preimage)
 
 
 def joined_weight(params: RoundParams, members: Membership, environment: Environment) -> int:
@@ -80,57 +91,3 @@ def _silent(params: RoundParams, members: Membership, by_address: Mapping[Addres
 def _heaviest(participants: Iterable[Address], by_address: Mapping[Address, int]) -> list[Address]:
     """Return those with a weight, heaviest first, ties by address."""
     return sorted((p for p in participants if by_address.get(p, 0) > 0), key=lambda p: (-by_address[p], p))
-
-
-def encode_roster(members: Membership, seats: tuple[Seat, ...], number: int, last_height: Height) -> bytes:
-    """Return the canonical bytes under the roster digest: every list behind its count (u32), sorted by its key.
-
-    Round (u32) and height O - 1 (u64); seats; keys (authors of joins and leaves); participants; who was ever in a
-    roster that could decide; verdicts; exclusions already made; challenges.
-    """
-    return b"".join(
-        (
-            u32(number),
-            u64(last_height),
-            _list(seat.participant + u64(seat.weight) + bytes([seat.voice]) for seat in seats),
-            _list(key + _key(members.keys[key]) for key in sorted(members.keys)),
-            _list(p + _standing(members.participants[p]) for p in sorted(members.participants)),
-            _list(sorted(members.ever)),
-            _list(
-                author + _segment(segment) + bytes([outcome]) + evidence
-                for (author, segment), (outcome, evidence) in sorted(members.verdicts.items())
-            ),
-            _list(_segment(segment) + bytes([outcome]) for segment, outcome in sorted(members.tallied)),
-            _list(author + _segment(about) + u64(h) for (author, about), h in sorted(members.challenges.items())),
-        )
-    )
-
-
-def _list(items: Iterable[bytes]) -> bytes:
-    parts = list(items)
-    return u32(len(parts)) + b"".join(parts)
-
-
-def _key(entry: KeyEntry) -> bytes:
-    join = b"\x00" if entry.join is None else b"\x01" + entry.join.participant + bytes([entry.join.role])
-    return u64(entry.written) + join + _place(entry.joined)
-
-
-def _standing(s: Standing) -> bytes:
-    places = _place(s.delegated) + _place(s.revoked) + _place(s.left)
-    excluded = b"\x00" if s.excluded is None else b"\x01" + u32(s.excluded)
-    return b"".join(
-        (_optional(s.speaker), _optional(s.delegate), u64(s.written), places, u64(s.barred), u32(s.absence), excluded)
-    )
-
-
-def _segment(segment: Segment) -> bytes:
-    return segment.subject + u32(segment.round) + u32(segment.segment)
-
-
-def _place(place: Place) -> bytes:
-    return u64(place.height) + u32(place.transaction) + u32(place.message)
-
-
-def _optional(address: Address | None) -> bytes:
-    return b"\x00" if address is None else b"\x01" + address

@@ -61,7 +61,9 @@ class Round:
 class Final:
     """The last final round: what the next one starts from. `environment` is None until its preimage is here.
 
-    `included` is (participant, commitment, weight); `holders` are those who posted what became final.
+    `included` is (participant, commitment, weight); `holders` are those who posted what became final. Of a round that
+    ended before this host's checkpoint there is neither `included` nor `summary`; `holders` are all of the next R, and
+    `base_root` is the last that was known here.
     """
 
     number: int
@@ -72,7 +74,7 @@ class Final:
     frozen: Height
     included: tuple[tuple[Address, Digest, int], ...]
     holders: tuple[Address, ...]
-    summary: RoundSummary
+    summary: RoundSummary | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +123,13 @@ class Own:
     """What is this host's alone. `states`: root -> the run's tokens, of the states on disk that are kept.
 
     `work` is of the round that is open or comes next, `former` of the last final one. `closed`: (round, commitments)
-    of ended rounds whose blobs are still kept.
+    of ended rounds whose blobs are still kept. `speaks_from` is the first round in which this host may say something:
+    None until the tip is reached for the first time.
     """
 
     anchor: Anchor
     caught_up: bool = False
+    speaks_from: int | None = None
     states: Mapping[Digest, int] = field(default_factory=dict)
     work: Work = field(default_factory=Work)
     former: Work = field(default_factory=lambda: Work(-1))

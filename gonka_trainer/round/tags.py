@@ -14,4 +14,4 @@ COMMITTERS: Final = b"gonka-trainer/committers/1"
 """List digest: before block hash at the close (32 bytes) and the committers' addresses (20 each), sorted."""
 
 ROSTER: Final = b"gonka-trainer/roster/1"
-"""Before the canonical bytes of `roster.encode_roster`."""
+"""Before the canonical bytes of `roster_bytes.encode_roster`."""

@@ -26,7 +26,7 @@ from gonka_trainer.round.environment import environment_digest
 from gonka_trainer.round.membership import NEVER
 from gonka_trainer.round.params import Local, RoundParams
 from gonka_trainer.round.records import Attest, Commit, StateRoot
-from gonka_trainer.round.state import CoreState, Final, Round
+from gonka_trainer.round.state import CoreState, Final, Own, Round
 from gonka_trainer.types import Address, Height
 
 
@@ -51,8 +51,12 @@ def _all(params: RoundParams, local: Local, state: CoreState) -> Iterator[Comman
         yield Apply(dispute.number, dispute.base_root, dispute.included, 1)
         return
     yield from _base_state(params, local, state)
-    if state.current is not None and has_voice(local, state.current):
+    if state.current is not None and has_voice(local, state.current) and _may_speak(state.own, state.current):
         yield from _round(params, local, state, state.current)
+
+
+def _may_speak(own_: Own, round_: Round) -> bool:
+    return own_.speaks_from is not None and round_.number >= own_.speaks_from
 
 
 def has_voice(local: Local, round_: Round) -> bool:
@@ -123,7 +127,7 @@ def _needs_state(params: RoundParams, local: Local, state: CoreState) -> bool:
         return True
     if state.final is None:
         return False
-    stalled = state.last is not None and state.last.round != state.final.number
+    stalled = state.round != state.final.number + 1
     return state.ended or (params.tokens > 0 and stalled)
 
 

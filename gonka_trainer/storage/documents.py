@@ -34,6 +34,14 @@ class Documents:
             raise StorageError(f"a document of {len(data):,} bytes, at most {MAX_DOCUMENT_BYTES:,}", "make it smaller")
         write_atomic(self._path(digest), data)
 
+    def remove(self, digest: Digest) -> None:
+        """Forget the document, if it is here; StorageError when the disk refuses."""
+        path = self._path(digest)
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise storage_error(error, path) from error
+
     def _path(self, digest: Digest) -> Path:
         if len(digest) != DIGEST_BYTES:
             raise ValueError(f"{len(digest)} bytes are no digest")

@@ -15,11 +15,13 @@ from gonka_trainer.round.events import (
     EnvironmentRead,
     Event,
     PossessionProved,
+    Resumed,
     StateComputed,
     StateSynced,
     UpdateReady,
 )
 from gonka_trainer.round.records import PlacedRecord, decode_record, encode_record
+from gonka_trainer.round.roster_bytes import decode_roster, encode_roster
 from gonka_trainer.types import ADDRESS_BYTES, DIGEST_BYTES, Address, Digest, Height, lp, u16, u32, u64
 
 POSSESSION_BYTES: Final = 16
@@ -104,6 +106,16 @@ def _read_possession(reader: Reader) -> PossessionProved:
     return PossessionProved(number, tuple(_address(reader) for _ in range(count)), possession)
 
 
+def _write_resumed(event: Resumed) -> bytes:
+    final = b"" if event.final is None else encode_environment(event.final)
+    return lp(encode_roster(event.roster)) + lp(encode_environment(event.environment)) + lp(final)
+
+
+def _read_resumed(reader: Reader) -> Resumed:
+    roster, environment, final = (reader.raw(reader.integer(4)) for _ in range(3))
+    return Resumed(decode_roster(roster), decode_environment(environment), decode_environment(final) if final else None)
+
+
 _Codec = tuple[int, Callable[[Any], bytes], Callable[[Reader], Event]]
 
 _CODECS: Final[dict[type, _Codec]] = {
@@ -131,5 +143,6 @@ _CODECS: Final[dict[type, _Codec]] = {
         lambda e: _fixed(e.root, DIGEST_BYTES) + u64(e.tokens),
         lambda r: StateSynced(_digest(r), r.integer(8)),
     ),
+    Resumed: (9, _write_resumed, _read_resumed),
 }
 _READERS: Final = {kind: read for kind, _, read in _CODECS.values()}

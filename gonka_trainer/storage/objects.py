@@ -102,6 +102,10 @@ class ObjectStore:
         """Keep a small document under the digest that its readers ask for (with whatever tag it was made)."""
         self._documents.put(digest, data)
 
+    def remove_document(self, digest: Digest) -> None:
+        """Forget a small document, if it is here."""
+        self._documents.remove(digest)
+
     def begin(self, kind: str, key: bytes, round_number: int, index: ChunkIndex) -> Held:
         """Return the object to fill chunk by chunk: a new one, or the part that is here from before.
 

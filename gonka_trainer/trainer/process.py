@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -13,8 +12,9 @@ from typing import Final
 
 from gonka_trainer.errors import WorkerError
 from gonka_trainer.jobs import Failed, Ready, Shutdown
-from gonka_trainer.trainer.child import LEASH, Child, start, tail
+from gonka_trainer.trainer.child import Child, start, tail
 from gonka_trainer.trainer.link import LinkError, WorkerLink, listen
+from gonka_trainer.trainer.rendezvous import Rendezvous, torchrun
 
 _FIRST_DELAY_SECONDS: Final = 0.5
 _LONGEST_DELAY_SECONDS: Final = 60.0
@@ -25,9 +25,10 @@ _log = logging.getLogger(__name__)
 class WorkerSettings:
     """How to run the worker. `folder` (which exists) takes its socket and log.
 
-    `command` replaces torchrun and `python -m gonka_trainer.worker`; it is given the same flags. `failures` is how many
-    starts may fail in a row before somebody is told. A worker that says nothing for `silent_seconds` in a job (it tells
-    of every inner step) is taken for hung and replaced.
+    `command` replaces torchrun and `python -m gonka_trainer.worker`; it is given the same flags. `rendezvous` is None
+    where the worker is on this machine alone. `failures` is how many starts may fail in a row before somebody is told.
+    A worker that says nothing for `silent_seconds` in a job (it tells of every inner step) is taken for hung and
+    replaced.
     """
 
     manifest: Path
@@ -36,6 +37,7 @@ class WorkerSettings:
     processes: int = 1
     threads: int = 1
     command: tuple[str, ...] = ()
+    rendezvous: Rendezvous | None = None
     start_seconds: float = 180.0
     silent_seconds: float = 600.0
     stop_seconds: float = 5.0
@@ -55,12 +57,7 @@ class WorkerSettings:
     def whole_command(self) -> tuple[str, ...]:
         """The command with its flags."""
         flags = ("--socket", str(self.socket), "--manifest", str(self.manifest), "--data", str(self.data))
-        return (*(self.command or self._torchrun), *flags, "--threads", str(self.threads))
-
-    @property
-    def _torchrun(self) -> tuple[str, ...]:
-        agent = (sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={self.processes}")
-        return (*agent, "--max-restarts=0", "--no-python", *LEASH, sys.executable, "-m", "gonka_trainer.worker")
+        return (*(self.command or torchrun(self.rendezvous, self.processes)), *flags, "--threads", str(self.threads))
 
 
 class TrainerProcess:
@@ -74,6 +71,7 @@ class TrainerProcess:
         self._ready: Ready | None = None
         self._failures = 0
         self._starts = 0
+        self._clearing = asyncio.Lock()
 
     @property
     def starts(self) -> int:
@@ -84,6 +82,11 @@ class TrainerProcess:
     def ready(self) -> Ready | None:
         """What the running worker said of itself; None while there is none."""
         return self._ready
+
+    @property
+    def present(self) -> bool:
+        """Whether any process of a worker is alive."""
+        return self._child is not None and self._child.present
 
     async def link(self) -> WorkerLink:
         """Return the link to a worker that is ready, starting one (with growing delays) where there is none.
@@ -125,6 +128,13 @@ class TrainerProcess:
             patience_seconds = self._settings.stop_seconds
         await self._clear(patience_seconds)
 
+    async def leave(self) -> None:
+        """Ask a worker that has nothing to do to end, and be rid of all that is around it as soon as it has."""
+        if self._link is not None and not self._link.closed and self._child is not None:
+            self._link.send(Shutdown())
+            await self._child.worker_ended()
+        await self._clear(0.0)
+
     @property
     def _delay_seconds(self) -> float:
         if self._failures == 0:
@@ -137,8 +147,12 @@ class TrainerProcess:
         self._starts += 1
         settings = self._settings
         _log.info("worker: start %d", self._starts)
+        starting = asyncio.ensure_future(start(settings.whole_command, settings.log))
         try:
-            self._child = await start(settings.whole_command, settings.log)
+            self._child = await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            self._child = await starting  # what was begun must be known to be ended
+            raise
         except OSError as error:
             raise WorkerError(f"{settings.log}: the worker cannot be started: {error}", "is the disk full?") from error
         try:
@@ -164,13 +178,17 @@ class TrainerProcess:
 
     async def _clear(self, patience_seconds: float) -> None:
         """Be rid of the worker that there is, and of connections that nobody waits for."""
-        link, child = self._link, self._child
-        self._link = self._ready = None
-        if child is not None:
-            await child.stop(patience_seconds)
-            self._child = None
-        if link is not None:
-            await link.close()
+        async with self._clearing:
+            link, child = self._link, self._child
+            self._link = self._ready = None
+            if child is not None:
+                await child.stop(patience_seconds)
+                self._child = None
+            if link is not None:
+                await link.close()
+            await self._drop_arrivals()
+
+    async def _drop_arrivals(self) -> None:
         while not self._arrivals.empty():
             await self._arrivals.get_nowait().close()
 

@@ -39,6 +39,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _serve(socket: Path | None, manifest: Path | None, data: Path | None, threads: int) -> int:
+    if os.environ.get("RANK", "0") != "0":
+        return _follow()
     if socket is None or manifest is None or data is None:
         _parser().error("--socket, --manifest and --data are required")
     with JobLink(connect(socket)) as link:  # before the slow imports, so that a daemon that goes away is noticed
@@ -49,6 +51,16 @@ def _serve(socket: Path | None, manifest: Path | None, data: Path | None, thread
             logging.getLogger(__name__).error("%s", error)
             link.send(Failed(error.what, error.remedy))
             return 1
+    return 0
+
+
+def _follow() -> int:
+    """Be another rank than 0: without a link to the daemon, what is wrong goes to standard error alone."""
+    try:
+        _check_ranks()
+    except UserError as error:
+        logging.getLogger(__name__).error("%s", error)
+        return 1
     return 0
 
 
@@ -64,7 +76,8 @@ def _check_ranks() -> None:
     """One process for now. With FSDP2, rank 0 alone keeps the link and `torch.distributed` is initialised here."""
     ranks = int(os.environ.get("WORLD_SIZE", "1"))
     if ranks != 1:
-        raise WorkerError(f"one of {ranks} processes: this version trains on one", "set worker.processes = 1")
+        what = f"one of {ranks} processes: this version trains on one"
+        raise WorkerError(what, "set worker.processes = 1, and NNODES=1")
 
 
 def _describe(config: Path) -> int:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gonka_trainer.errors import ConfigError
+from gonka_trainer.jobs import ASSIGNMENT_TAG
 from gonka_trainer.manifest import DataSpec, InnerSpec
 from gonka_trainer.types import Digest, lp, sha256, u32, u64
 
@@ -22,7 +23,6 @@ Tokens = npt.NDArray[np.int64]
 
 EVALUATION_SEQUENCES: Final = 48
 _SAMPLE: Final = b"gonka-trainer/sample/1"
-_ASSIGNMENT: Final = b"gonka-trainer/assignment/1"
 _READ_BYTES: Final = 1 << 20
 _REMEDY: Final = "set worker.data to the file that the manifest pins"
 
@@ -61,7 +61,7 @@ class Assignment:
     """The digest over every sample that a round read, in order: each offset and the SHA-256 of its bytes."""
 
     def __init__(self) -> None:
-        self._state = hashlib.sha256(_ASSIGNMENT)
+        self._state = hashlib.sha256(ASSIGNMENT_TAG)
 
     def add(self, offset: int, window: npt.NDArray[np.uint8]) -> None:
         """Take one sample in."""

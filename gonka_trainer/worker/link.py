@@ -20,6 +20,7 @@ from gonka_trainer.jobs import (
     FromWorker,
     Shutdown,
     Train,
+    Yield,
     decode_line,
     encode_line,
 )
@@ -30,10 +31,14 @@ EXIT_LINK_BROKEN: Final = 4
 
 @dataclass(frozen=True)
 class Job:
-    """One thing to do. `finish` is set when the daemon wants the round ended after the step in hand."""
+    """One thing to do. `finish` is set when the daemon wants the round ended after the step in hand.
+
+    `give_way` is set when it wants it kept for later then.
+    """
 
     ask: Train | Evaluate
     finish: threading.Event = field(default_factory=threading.Event)
+    give_way: threading.Event = field(default_factory=threading.Event)
 
 
 def connect(path: Path) -> socket.socket:
@@ -51,7 +56,7 @@ def connect(path: Path) -> socket.socket:
 
 
 class JobLink:
-    """Jobs in, answers out. A thread reads, so that `Finish` is seen in mid-round and a closed link ends the process.
+    """Jobs in, answers out. A thread reads: `Finish` and `Yield` are seen in mid-round, a closed link ends the process.
 
     `on_closed` is called in the reading thread with an exit status when the daemon is gone (no half-finished file can
     be left behind: they are all written aside and renamed). None comes out of `next_job` after a Shutdown.
@@ -61,7 +66,7 @@ class JobLink:
         self._connection = connection
         self._on_closed = on_closed
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
-        self._rounds: dict[int, threading.Event] = {}
+        self._rounds: dict[int, Job] = {}
         self._reader = threading.Thread(target=self._read, name="job-link", daemon=True)
 
     def __enter__(self) -> JobLink:
@@ -100,12 +105,14 @@ class JobLink:
         match decode_line(line):
             case Train() as train:
                 job = Job(train)
-                self._rounds = {train.round: job.finish}
+                self._rounds = {train.round: job}
                 self._jobs.put(job)
             case Evaluate() as evaluate:
                 self._jobs.put(Job(evaluate))
             case Finish(number):
-                self._finish(number)
+                self._set(number, lambda job: job.finish)
+            case Yield(number):
+                self._set(number, lambda job: job.give_way)
             case Shutdown():
                 self._jobs.put(None)
                 return True
@@ -113,7 +120,7 @@ class JobLink:
                 raise WorkerError(f"{type(message).__name__} is not a message to a worker")
         return False
 
-    def _finish(self, number: int) -> None:
-        """Finish only the latest job for the round: an earlier one of the same number has its own event."""
+    def _set(self, number: int, which: Callable[[Job], threading.Event]) -> None:
+        """Tell only the latest job for the round: an earlier one of the same number has its own events."""
         if number in self._rounds:
-            self._rounds[number].set()
+            which(self._rounds[number]).set()

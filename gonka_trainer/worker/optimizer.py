@@ -78,20 +78,33 @@ class OptimizerStore:
         _put(optimizer, model, tensors)
         return earlier[-1]
 
-    def save(self, optimizer: torch.optim.AdamW, model: nn.Module, round_number: int) -> None:
-        """Write the state that the round ended with and remove what is no longer needed; StorageError."""
+    def restore_exactly(self, optimizer: torch.optim.AdamW, model: nn.Module, round_number: int, digest: str) -> None:
+        """Load the state of this round, which `save` gave this digest; StorageError when it is another or not there."""
+        tensors = self._load(round_number, _names(model))
+        if self._digest(round_number, tensors) != digest:
+            raise StorageError(f"{self._path(round_number)}: not the state that the unfinished round had")
+        _put(optimizer, model, tensors)
+
+    def save(self, optimizer: torch.optim.AdamW, model: nn.Module, round_number: int) -> str:
+        """Write the state that the round ended with, remove what is no longer needed, and return its digest.
+
+        StorageError when it cannot be written; an optimizer without state (no step was ever made) has no file and an
+        empty digest.
+        """
         tensors = _get(optimizer, model)
         if not tensors:
-            return
+            return ""
+        digest = self._digest(round_number, tensors)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with replacing(self._path(round_number)) as aside:
-                save_file(tensors, aside, {"digest": self._digest(round_number, tensors)})
+                save_file(tensors, aside, {"digest": digest})
             self._prune(round_number)
         except (OSError, SafetensorError) as error:
             raise StorageError(
                 f"{self._path(round_number)}: cannot be written: {error}", "is the disk full?"
             ) from error
+        return digest
 
     def _prune(self, round_number: int) -> None:
         """Keep the newest states up to the round; later ones are of rounds that will be trained again."""
@@ -115,11 +128,7 @@ class OptimizerStore:
         return tensors
 
     def _digest(self, round_number: int, tensors: Tensors) -> str:
-        state = hashlib.sha256(_TAG + self.layout_root + u32(round_number))
-        for name, tensor in tensors.items():
-            state.update(lp(name.encode()) + lp(str(tensor.dtype).encode()) + lp(str(tuple(tensor.shape)).encode()))
-            state.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
-        return state.hexdigest()
+        return tensors_digest(_TAG + self.layout_root + u32(round_number), tensors)
 
     def _rounds(self) -> list[int]:
         numbers = (path.stem.removeprefix("round-") for path in self.folder.glob("round-*.safetensors"))
@@ -127,6 +136,15 @@ class OptimizerStore:
 
     def _path(self, round_number: int) -> Path:
         return self.folder / f"round-{round_number:08d}.safetensors"
+
+
+def tensors_digest(start: bytes, tensors: Tensors) -> str:
+    """Return hex of SHA-256 over `start` and each tensor in order: name, type, shape, bytes."""
+    state = hashlib.sha256(start)
+    for name, tensor in tensors.items():
+        state.update(lp(name.encode()) + lp(str(tensor.dtype).encode()) + lp(str(tuple(tensor.shape)).encode()))
+        state.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return state.hexdigest()
 
 
 def _names(model: nn.Module) -> list[str]:

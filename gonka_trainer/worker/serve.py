@@ -15,7 +15,7 @@ from gonka_trainer.worker.session import Session
 def serve(session: Session, link: JobLink) -> None:
     """Say Ready, then do jobs until Shutdown. What a person must mend is answered as Failed; the rest is a crash.
 
-    With more than one rank, rank 0 passes each job and each finish on to the others here (a broadcast of the line).
+    With more than one rank, rank 0 passes each job, finish and yield on to the others here (a broadcast of the line).
     """
     link.send(session.ready)
     while (job := link.next_job()) is not None:
@@ -26,7 +26,7 @@ def _answer(session: Session, job: Job, link: JobLink) -> Done | Evaluated | Fai
     try:
         match job.ask:
             case Train() as train:
-                return train_round(session, train, job.finish, link.send)
+                return train_round(session, train, job.finish, job.give_way, link.send)
             case Evaluate() as ask:
                 return evaluate(session, ask)
     except UserError as error:

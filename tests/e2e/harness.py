@@ -208,6 +208,7 @@ class CastStage(Stage):
         self.programs = programs
         self.edits: dict[str, dict[str, str]] = {}
         self.absent: set[str] = set()
+        self.control = ""  # where the devnet takes faults, with the flag --control
         self._devnet_flags = devnet_flags
         self._accounts: list[str] = []
 
@@ -222,7 +223,9 @@ class CastStage(Stage):
 
     async def _devnet(self, accounts: list[str]) -> dict[str, Any]:
         self._accounts = accounts
-        return await super()._devnet([*accounts, *self._devnet_flags])
+        ready = await super()._devnet([*accounts, *self._devnet_flags])
+        self.control = str(ready.get("control", ""))
+        return ready
 
     async def restart_chain(self, number: signal.Signals, pause: Callable[[], Awaitable[None]]) -> None:
         """End the devnet by a signal and, after the pause, start it again on the same home and ports."""

@@ -21,7 +21,7 @@ from gonka_trainer.round.commands import (
     Sync,
     Train,
 )
-from gonka_trainer.round.environment import environment_digest
+from gonka_trainer.round.environment import encode_environment, environment_digest
 from gonka_trainer.round.events import (
     BlobHeld,
     CaughtUp,
@@ -38,6 +38,7 @@ from gonka_trainer.round.records import Attest, Commit, Join, Record, StateRoot
 from gonka_trainer.round.summary import Phase, RoundSummary
 from gonka_trainer.types import Address, Digest, Height, Role, sha256, u32
 
+from .gaps import Broken, note_checkpoint, resume
 from .plan import INITIAL_ROOT, HostPlan
 
 if TYPE_CHECKING:
@@ -46,10 +47,6 @@ if TYPE_CHECKING:
 
 class Crashed(Exception):
     """The process dies here; the journal and the disk stay."""
-
-
-class Broken(AssertionError):
-    """The core wanted what no daemon could do, or replay differs from what was."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +94,7 @@ class Host:
         self.halted: Halt | None = None
         self.troubled: set[int] = set()
         self.nonce = 0
+        self.gap = False
 
     # -- life and death ---------------------------------------------------------------------------------------------
 
@@ -137,6 +135,7 @@ class Host:
         self.crash_next = False
         self.state, commands = step(self.world.plan.params, self.local, self.state, event)
         self.note_summary()
+        note_checkpoint(self)
         if after:
             # the state is kept only to be compared with the replay's; a daemon that dies early never saw it
             self.world.counts["crash between journal and step" if early else "crash between step and act"] += 1
@@ -164,6 +163,8 @@ class Host:
             self.world.counts["restart"] += 1
             self.restart()
         try:
+            if self.gap and self.hears:
+                resume(self)
             self.live(tip)
         except Crashed:
             self.crash(self.rng.choice([1, 1, 2, 6]))
@@ -257,6 +258,7 @@ class Host:
         found = self.world.plan.epochs.at(command.height)
         if command.digest is not None and environment_digest(found) != command.digest:
             raise Broken(f"{self.plan.name}: environment of {command.height} wanted with a digest that is not its own")
+        self.world.documents[environment_digest(found)] = encode_environment(found)
         self.feed(EnvironmentRead(command.height, found))
 
     def do_join(self, command: SendJoin) -> None:
@@ -376,9 +378,13 @@ class Host:
     def gives_state(self, root: Digest) -> bool:
         return self.up and root in self.states
 
+    def jumped(self) -> bool:
+        """Whether the last final round ended behind a gap, of which this host has no summary."""
+        return self.state.final is not None and self.state.final.number not in self.summaries
+
     def do_keep(self, command: Keep) -> None:
         here = [s for s in self.summaries.values() if s.root is not None and s.root in self.states]
-        if here:
+        if here and not self.jumped():
             last = max(here, key=lambda s: s.round)
             wanted = {root for root in (last.base_root, last.root) if root in self.states}
             if not wanted <= set(command.roots) or command.blobs_from > last.round:

@@ -139,7 +139,7 @@ class Model:
         keys = {who: members.speaking[who] for who, _, voice in seats if voice}
         deadline = self.deadline(environment, opened)
         decides = weight >= self.params.min_weight
-        digest = roster_digest(self, members, seats, number, before)
+        digest = roster_digest(self, members, seats, environment, number, before)
         return ModelRound(number, opened, deadline, base, environment, seats, keys, weight, decides, fresh, digest)
 
     def deadline(self, environment: Environment, opened: int) -> int:

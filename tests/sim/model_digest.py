@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from gonka_trainer.round.environment import Environment, environment_digest
 from gonka_trainer.types import Address, Digest, sha256, u32, u64
 
 if TYPE_CHECKING:
@@ -15,13 +16,20 @@ NOWHERE = (0, 0, 0)
 
 
 def roster_digest(
-    model: Model, m: Members, seats: tuple[tuple[Address, int, bool], ...], number: int, last_height: int
+    model: Model,
+    m: Members,
+    seats: tuple[tuple[Address, int, bool], ...],
+    environment: Environment,
+    number: int,
+    last_height: int,
 ) -> Digest:
     """Of membership at the end of block O - 1 and the seats drawn from it."""
     end = (last_height + 1, 0, 0)
     parts = (
         u32(number),
         u64(last_height),
+        environment_digest(environment),
+        last_final(model),
         many(who + u64(weight) + bytes([voice]) for who, weight, voice in seats),
         many(key + key_bytes(m, key) for key in sorted(authors(m))),
         many(who + standing(m, who, number) for who in sorted(m.touched)),
@@ -31,6 +39,17 @@ def roster_digest(
         many(challenges(model, end)),
     )
     return sha256(b"gonka-trainer/roster/1", *parts)
+
+
+def last_final(model: Model) -> bytes:
+    """The last final round's number, its root and the digest of the environment at its freeze."""
+    out = b"\x00"
+    for r in model.rounds:
+        if r.final:
+            assert r.root is not None
+            assert r.frozen is not None
+            out = b"\x01" + u32(r.number) + r.root + environment_digest(model.environment(r.frozen))
+    return out
 
 
 def many(items: Iterable[bytes]) -> bytes:
@@ -59,7 +78,13 @@ def key_bytes(m: Members, key: Address) -> bytes:
     if key not in m.joins:
         return written + b"\x00" + place(NOWHERE)
     at, join = m.joins[key]
-    return written + b"\x01" + join.participant + bytes([join.role]) + place(at)
+    record = b"\x01\x04" + join.participant + bytes([join.role]) + join.spki + short(join.host)
+    record += join.port.to_bytes(2, "big") + short(join.software) + u64(join.written)
+    return written + short(record) + place(at)
+
+
+def short(value: bytes) -> bytes:
+    return bytes([len(value)]) + value
 
 
 def standing(m: Members, who: Address, number: int) -> bytes:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from .mutant import Mutant, core
+from .mutant_checkpoints import CHECKPOINTS
 from .mutant_members import MEMBERS, OPENINGS, OWN, WORLD
 
 SEATS: Final = (
-    core("no floor", "roster", "weight, weight >= params.min_weight, digest)", "weight, True, digest)", always=True),
+    core("no floor", "roster", "weight, weight >= params.min_weight, roster", "weight, True, roster", always=True),
     core(
         "no silent seats", "roster", "silent = _silent(params, members, by_address, weight)", "silent = []", always=True
     ),
@@ -158,4 +159,4 @@ WINDOWS: Final = (
     ),
 )
 
-MUTANTS: Final[tuple[Mutant, ...]] = SEATS + WINDOWS + MEMBERS + OPENINGS + OWN + WORLD
+MUTANTS: Final[tuple[Mutant, ...]] = SEATS + WINDOWS + MEMBERS + OPENINGS + OWN + WORLD + CHECKPOINTS

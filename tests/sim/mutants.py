@@ -21,7 +21,7 @@ from .mutant_list import MUTANTS
 ROOT: Final = Path(__file__).resolve().parents[2]
 PARTS: Final = ("__init__.py", "types.py", "errors.py", "round")
 SEEDS: Final = 60
-CASES: Final = tuple(f"tests/sim/test_{name}.py" for name in ("cases", "members", "worlds"))
+CASES: Final = tuple(f"tests/sim/test_{name}.py" for name in ("cases", "members", "worlds", "checkpoints"))
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def die_by_cases(folder: Path, first: bool) -> tuple[str, ...]:
     (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n    slow: slow\n")
     stop = ("-x",) if first else ()
     plain = ("-q", "--tb=line", "-p", "no:cacheprovider", "-rfE")
-    text = run_in(folder, "-m", "pytest", *plain, *stop, *CASES)
+    text = run_in(folder, "-m", "pytest", *plain, *stop, "-m", "not slow", *CASES)
     refuse(text)
     failed = [line.split()[1] for line in text.splitlines() if line.startswith(("FAILED", "ERROR"))]
     if not failed and " passed" not in text:

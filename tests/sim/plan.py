@@ -59,7 +59,7 @@ class Action:
     """Something that befalls host number `host` before block `height` is made; `blocks` is how long."""
 
     height: int
-    kind: str  # crash, outage, silence, leave, rejoin, rotate, rekey, verdicts, wrong, stuck
+    kind: str  # crash, wipe, gap, outage, silence, leave, rejoin, rotate, rekey, verdicts, wrong, stuck
     host: int
     blocks: int = 0
     subject: int = 0

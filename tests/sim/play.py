@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .check import Findings, check, short
-from .host import Broken
+from .gaps import Broken
 from .plan import Plan
 from .seeds import plan_of
 from .world import World

@@ -158,8 +158,19 @@ class Draw:
             out.append(Action(height, kind, index, length))
         out += self.deaths_in_turn(hosts)
         out += self.comings(hosts, epochs, floor)
+        out += self.gaps(hosts)
         out += [Action(h.starts, "delegate", i) for i, h in enumerate(hosts) if h.key != h.participant and h.starts > 1]
         return sorted(out, key=lambda a: (a.height, a.host))
+
+    def gaps(self, hosts: Sequence[HostPlan]) -> list[Action]:
+        """Hosts that lose their disk, or of whose history the chain node lost a part; some latecomers read none."""
+        rng = random.Random(f"gaps/{self.seed}")  # of its own, so that the rest of the plan stays what it was
+        honest = [i for i, h in enumerate(hosts) if h.honest]
+        out = [Action(h.starts, "wipe", i, 1) for i, h in enumerate(hosts) if h.starts > 1 and rng.random() < 0.5]
+        for _ in range(rng.choice([0, 0, 1, 2])):
+            height, kind = rng.randint(15, CALM - 25), rng.choice(["wipe", "gap"])
+            out.append(Action(height, kind, rng.choice(honest), rng.randint(1, 20)))
+        return out
 
     def deaths_in_turn(self, hosts: Sequence[HostPlan]) -> list[Action]:
         """Honest hosts go down one after the other, long enough to be dropped, while liars may be silent."""

@@ -255,7 +255,8 @@ def test_second_update_of_a_round_does_not_replace_the_first() -> None:
     state = initial(s.params, me)
     events: list[Event] = list(s.blocks(3))
     events[2:2] = [EnvironmentRead(Height(2), s.epochs.at(2))]
-    events += [CaughtUp(Height(3)), UpdateReady(0, sha256(b"first")), UpdateReady(0, sha256(b"second"))]
+    events.insert(0, CaughtUp(Height(0)))
+    events += [UpdateReady(0, sha256(b"first")), UpdateReady(0, sha256(b"second"))]
     for event in events:
         state, commands = step(s.params, me, state, event)
     assert [c.record for c in commands if isinstance(c, Publish)] == [Commit(0, sha256(b"first"))]

@@ -31,6 +31,7 @@ MUST_HAPPEN = (
     *("delegate: key rotated", "revoke", "leave", "leave: in the name of another"),
     *("transaction lost", "transaction delayed", "transaction doubled", "record sent again"),
     *("crash between journal and step", "crash between step and act", "crash after a broadcast", "restart"),
+    *("started from a checkpoint", "resumed with a journal", "event Resumed"),
     *("blob from an attester", "state synced", "bad form", "junk root posted", "copied commitment"),
 )
 

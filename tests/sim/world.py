@@ -11,6 +11,7 @@ from gonka_trainer.round.records import Delegate, Heartbeat, Join, Leave, Record
 from gonka_trainer.types import Address, Digest, Height, Role, sha256, u32
 
 from .chain import Chain
+from .gaps import spares, wipe
 from .host import Blob, Host
 from .liar import Liar
 from .plan import Action, Plan
@@ -25,6 +26,8 @@ class World:
         self.chain = Chain(plan.seed, plan.noise, random.Random(f"{plan.seed}/chain"))
         self.counts: Counter[str] = self.chain.counts
         self.blobs: dict[Digest, Blob] = {}
+        self.checkpoints: dict[bytes, None] = {}
+        self.documents: dict[Digest, bytes] = {}
         self.wishes: list[tuple[int, int, Address, Delegate | Leave]] = []
         self.waiting: list[tuple[int, Host, Record]] = []
         self.hosts = [(Host if h.honest else Liar)(self, h) for h in plan.hosts]
@@ -125,6 +128,12 @@ class World:
         match action.kind:
             case "crash":
                 host.crash(action.blocks)
+            case "wipe" if spares(host):
+                wipe(host, action.blocks)
+            case "wipe" | "gap":
+                self.counts["gap"] += 1
+                host.crash(action.blocks)
+                host.gap = True
             case "crash next":
                 host.crash_next = True
             case "outage" | "silence":

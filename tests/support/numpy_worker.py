@@ -3,13 +3,16 @@
 It makes real steps on the real samples, of a toy loss: every sample asks for a value of its own in every element of the
 flat vector, and a step goes towards the mean of what the batch asks for. The result is a pure function of
 (seed, participant, round, base, steps), and it starts in a fraction of a second. Protocol faults are tested with it.
+`--step-seconds` is how long a step takes at least.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +37,7 @@ class Toy:
 
     manifest: Manifest
     corpus: Corpus
+    step_seconds: float = 0.0
 
     def wanted(self, tokens: Tokens) -> F32:
         """Return what a batch asks for, shape (total_elements,): a fixed pattern, scaled by the bytes' frequencies."""
@@ -47,20 +51,30 @@ class Toy:
         """Do what the torch worker's `train_round` does, without an optimizer."""
         inner, assignment = self.manifest.inner, Assignment()
         samples = Samples(inner.seed, bytes.fromhex(ask.participant), ask.round)
-        values = np.array(read_flat(Path(ask.base), self.manifest.layout))
-        losses = []
-        for step in range(ask.inner_steps):
-            if job.finish.is_set():
+        kept = Kept(Path(ask.resume) / "unfinished", ask)
+        values, losses = kept.load() or (np.array(read_flat(Path(ask.base), self.manifest.layout)), [])
+        for step in range(len(losses)):
+            batch(self.corpus, samples, inner, step, assignment)
+        yielded = False
+        for step in range(len(losses), ask.inner_steps):
+            yielded = job.give_way.is_set() and not job.finish.is_set()
+            if job.finish.is_set() or yielded:
                 break
+            time.sleep(self.step_seconds)
             distance = values - self.wanted(batch(self.corpus, samples, inner, step, assignment))
             losses.append(float(np.mean(np.abs(distance))))
             values -= RATE * distance
             tokens = len(losses) * inner.tokens_per_step
             report(Progress(ask.round, len(losses), losses[-1], float(RATE), tokens))
-        write_flat(Path(ask.output), [values])
+        if yielded:
+            kept.save(values, losses)
+        else:
+            kept.clear()
+        if losses or not yielded:
+            write_flat(Path(ask.output), [values])
         mean, last = (sum(losses) / len(losses), losses[-1]) if losses else (0.0, 0.0)
         tokens = len(losses) * inner.tokens_per_step
-        return Done(ask.round, len(losses), tokens, mean, last, ask.output, assignment.root.hex())
+        return Done(ask.round, len(losses), tokens, mean, last, ask.output, assignment.root.hex(), yielded)
 
     def evaluate(self, ask: Evaluate) -> Evaluated:
         """Return the toy's loss on the held-out part."""
@@ -79,17 +93,48 @@ class Toy:
             return Failed(error.what, error.remedy)
 
 
+@dataclass(frozen=True)
+class Kept:
+    """An interrupted round: its values, and its losses with what says that it is the same round."""
+
+    path: Path
+    ask: Train
+
+    @property
+    def place(self) -> list[int | str]:
+        return [self.ask.round, self.ask.participant, self.ask.base_root]
+
+    def load(self) -> tuple[F32, list[float]] | None:
+        facts, values = self.path.with_suffix(".json"), self.path.with_suffix(".npy")
+        if not facts.exists():
+            return None
+        kept = json.loads(facts.read_text())
+        return (np.load(values), kept["losses"]) if kept["place"] == self.place else None
+
+    def save(self, values: F32, losses: list[float]) -> None:
+        self.clear()
+        self.path.parent.mkdir(exist_ok=True)
+        np.save(self.path.with_suffix(".npy"), values)
+        aside = self.path.with_suffix(".new")
+        aside.write_text(json.dumps({"place": self.place, "losses": losses}))
+        aside.replace(self.path.with_suffix(".json"))
+
+    def clear(self) -> None:
+        self.path.with_suffix(".json").unlink(missing_ok=True)
+
+
 def main() -> int:
     """Serve the daemon's job link until Shutdown."""
     parser = argparse.ArgumentParser()
     for name in ("--socket", "--manifest", "--data"):
         parser.add_argument(name, type=Path, required=True)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--step-seconds", type=float, default=0.0)
     options = parser.parse_args()
     with JobLink(connect(options.socket)) as link:
         try:
             manifest = load_manifest(options.manifest)
-            toy = Toy(manifest, open_corpus(options.data, manifest.data))
+            toy = Toy(manifest, open_corpus(options.data, manifest.data), options.step_seconds)
         except UserError as error:
             link.send(Failed(error.what, error.remedy))
             return 1

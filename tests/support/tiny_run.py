@@ -64,7 +64,8 @@ class TinyRun:
 
     def job(self, **changes: Any) -> Train:
         """Round 0 of ten steps from the first parameters."""
-        job = Train(0, PARTICIPANT, str(self.base), str(self.folder / "out.f32"), 10, 0, str(self.folder / "resume"))
+        output, resume = str(self.folder / "out.f32"), str(self.folder / "resume")
+        job = Train(0, PARTICIPANT, str(self.base), output, 10, 0, resume, "44" * 32)
         return replace(job, **changes)
 
 

@@ -54,7 +54,7 @@ async def _train(trainer: Trainer, manifest: Manifest, folder: Path) -> dict[str
         base, output = folder / f"{number}.f32", folder / f"{number + 1}.f32"
         steps = manifest.inner.steps
         job = jobs.Train(
-            number, _member(manifest), str(base), str(output), steps, number * steps, str(folder / "inner")
+            number, _member(manifest), str(base), str(output), steps, number * steps, str(folder / "inner"), ""
         )
         await trainer.train(job, lambda _: None)
         losses[str(number)] = (await trainer.evaluate(str(number), str(output))).loss

@@ -7,15 +7,20 @@ import json
 import secrets
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from cosmpy.protos.cosmos.feegrant.v1beta1.feegrant_pb2 import BasicAllowance
+from cosmpy.protos.cosmos.authz.v1beta1.authz_pb2 import GenericAuthorization, Grant
+from cosmpy.protos.cosmos.authz.v1beta1.tx_pb2 import MsgGrant
+from cosmpy.protos.cosmos.base.v1beta1.coin_pb2 import Coin
+from cosmpy.protos.cosmos.feegrant.v1beta1.feegrant_pb2 import AllowedMsgAllowance, BasicAllowance
 from cosmpy.protos.cosmos.feegrant.v1beta1.tx_pb2 import MsgGrantAllowance, MsgRevokeAllowance
 from google.protobuf.any_pb2 import Any as WireAny
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from gonka_trainer.chain.address import encode_address
 from gonka_trainer.chain.client import ChainClient, NodeAddress
@@ -60,6 +65,7 @@ class Devnet:
     arguments: tuple[str, ...]
     grpc: str = "127.0.0.1:0"
     rpc: str = "127.0.0.1:0"
+    control: str = "127.0.0.1:0"
     process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -70,6 +76,7 @@ class Devnet:
         """Start it, or start it again on the ports that it had."""
         accounts = [f"--account={text(name)}={FUNDS}" for name in ("alice", "bob", "carol")]
         places = [f"--grpc={self.grpc}", f"--rpc={self.rpc}", f"--home={self.home}", f"--chain-id={CHAIN_ID}"]
+        places.append(f"--control={self.control}")
         command = [sys.executable, "-m", "gonka_devnet", *accounts, f"--account={text('poor')}=1"]
         self.home.mkdir(exist_ok=True)
         self.process = subprocess.Popen([*command, *places, *self.arguments], stdout=subprocess.PIPE)
@@ -77,7 +84,18 @@ class Devnet:
         line = self.process.stdout.readline()
         assert line, "the devnet did not start"
         said = json.loads(line)
-        self.grpc, self.rpc = said["grpc"], said["rpc"]
+        self.grpc, self.rpc, self.control = said["grpc"], said["rpc"], said["control"]
+
+    def fault(self, name: str, **keys: Any) -> Any:
+        """Switch a fault."""
+        request = urllib.request.Request(f"http://{self.control}/{name}", json.dumps(keys).encode())
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return json.loads(answer.read())
+
+    def faults(self) -> Any:
+        """Everything that can be switched, as it is now."""
+        with urllib.request.urlopen(f"http://{self.control}/state", timeout=60) as answer:
+            return json.loads(answer.read())
 
     def stop(self) -> None:
         if self.process is not None:
@@ -102,9 +120,9 @@ def client(net: Devnet, **changes: Any) -> ChainClient:
 
 
 def sender(chain: ChainClient, name: str, folder: Path, **changes: Any) -> Sender:
-    jitter = changes.pop("jitter", secrets.randbelow)
+    jitter, acts_for = changes.pop("jitter", secrets.randbelow), changes.pop("acts_for", None)
     settings = SendSettings(**{"poll_seconds": 0.05, **changes})
-    return Sender(chain, key(name), FileSentLog(folder / f"sent-{name}"), settings, jitter)
+    return Sender(chain, key(name), FileSentLog(folder / f"sent-{name}"), settings, jitter, acts_for)
 
 
 @dataclass
@@ -184,10 +202,31 @@ async def indexed(chain: ChainClient, tx_hash: str) -> TxAnswer:
     return await Watcher(chain, 0.05).patiently(ask)
 
 
-def fee_grant(granter: str, grantee: str) -> Message:
-    """Return the granting of an unlimited fee allowance, in cosmpy's types."""
-    kind, limitless = "/cosmos.feegrant.v1beta1.BasicAllowance", BasicAllowance().SerializeToString()
-    allowance = WireAny(type_url=kind, value=limitless)
+def basic_allowance(limit: int = 0, until_ns: int = 0) -> WireAny:
+    """Return a fee allowance, in cosmpy's types: 0 is without limit."""
+    coins = [Coin(denom="ngonka", amount=str(limit))] if limit else []
+    until = Timestamp(seconds=until_ns // 10**9, nanos=until_ns % 10**9) if until_ns else None
+    basic = BasicAllowance(spend_limit=coins, expiration=until)
+    return WireAny(type_url="/cosmos.feegrant.v1beta1.BasicAllowance", value=basic.SerializeToString())
+
+
+def allowance_for(message_type: bytes) -> WireAny:
+    """Return one for one kind of message."""
+    made = AllowedMsgAllowance(allowance=basic_allowance(), allowed_messages=[message_type.decode()])
+    return WireAny(type_url="/cosmos.feegrant.v1beta1.AllowedMsgAllowance", value=made.SerializeToString())
+
+
+def grant(granter: str, grantee: str, message_type: bytes) -> Message:
+    """Return the granting of a kind of message for good."""
+    generic = GenericAuthorization(msg=message_type.decode()).SerializeToString()
+    what = WireAny(type_url="/cosmos.authz.v1beta1.GenericAuthorization", value=generic)
+    message = MsgGrant(granter=text(granter), grantee=text(grantee), grant=Grant(authorization=what))
+    return Message(b"/cosmos.authz.v1beta1.MsgGrant", message.SerializeToString())
+
+
+def fee_grant(granter: str, grantee: str, allowance: WireAny | None = None) -> Message:
+    """Return the granting of a fee allowance, without limit if none is given."""
+    allowance = allowance or basic_allowance()
     message = MsgGrantAllowance(granter=text(granter), grantee=text(grantee), allowance=allowance)
     return Message(b"/cosmos.feegrant.v1beta1.MsgGrantAllowance", message.SerializeToString())
 

@@ -6,9 +6,10 @@ import asyncio
 import base64
 from pathlib import Path
 
-from run_log_world import Run, block_at, indexed, key, put, read, sender, text
+from run_log_world import Devnet, Run, block_at, indexed, key, put, read, sender, text
 
 from gonka_trainer.chain.client import ChainClient
+from gonka_trainer.chain.sentlog import FileSentLog
 from gonka_trainer.chain.transactions import Message, exec_message, kv_message, send_message
 from gonka_trainer.round.records import (
     Attest,
@@ -136,18 +137,38 @@ async def test_two_processes_share_a_key(run: Run, chain: ChainClient, tmp_path:
     assert len(found) == len(beats)
 
 
-async def test_ordered_transactions_wait_for_no_block(run: Run, chain: ChainClient, tmp_path: Path) -> None:
+async def test_ordered_transactions_wait_for_no_block(
+    run: Run, shared_net: Devnet, chain: ChainClient, tmp_path: Path
+) -> None:
+    """All are handed over while the chain stands still, so all are in its next block."""
     start = (await chain.info()).height + 1
-    ordered = sender(chain, "carol", tmp_path, ordered=True)
-    log = run.log(ordered)
+    log = run.log(sender(chain, "carol", tmp_path, ordered=True))
     delegates = [Delegate(key("bob").address, Height(step)) for step in range(4)]
-    receipts = await asyncio.gather(*(log.publish([record]) for record in delegates))
+    shared_net.fault("blocks", on=False)
+    try:
+        sending = [asyncio.ensure_future(log.publish([record])) for record in delegates]
+        folder = tmp_path / "sent-carol"
+        while not (folder.exists() and len(list(folder.glob("*.json"))) == len(delegates)):
+            await asyncio.sleep(0.01)
+        await handed_over(chain, folder)
+    finally:
+        shared_net.fault("blocks", on=True)
+    receipts = await asyncio.wait_for(asyncio.gather(*sending), 60)
     other = run.log(sender(chain, "carol", tmp_path / "other", ordered=True))
     last = await other.publish([Heartbeat(0, 0)])
     again = await log.publish([Heartbeat(0, 1)])  # its own count is behind by one now
-    assert max(receipt.height for receipt in receipts) - start <= 3
+    assert len({receipt.height for receipt in receipts}) == 1
     found = await read(log, chain, start, max(last.height, again.height))
     assert len(found) == 6
+
+
+async def handed_over(chain: ChainClient, folder: Path) -> None:
+    """Wait until the node has all that the sent log in the folder holds."""
+    for path in folder.glob("*.json"):
+        pending = FileSentLog(folder).get(Digest(bytes.fromhex(path.stem)))
+        assert pending is not None
+        while (await chain.tx.broadcast(pending.transaction)).code != 19:
+            await asyncio.sleep(0.01)
 
 
 async def test_a_block_that_is_not_there_yet_is_no_error_for_good(run: Run, chain: ChainClient, tmp_path: Path) -> None:

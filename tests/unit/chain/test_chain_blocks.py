@@ -9,10 +9,11 @@ import pytest
 from chain_recordings import rpc
 
 from gonka_trainer.chain import blocks
+from gonka_trainer.chain.headers import Header, merkle_root, parse_header, time_ns
 from gonka_trainer.errors import DecodeError
 
 
-def two() -> tuple[blocks.Header, Any]:
+def two() -> tuple[Header, Any]:
     return blocks.parse_block(rpc("block_two_txs"), rpc("block_results_two_txs"))
 
 
@@ -28,13 +29,13 @@ def test_a_recorded_block() -> None:
 
 
 def test_an_empty_recorded_block_has_no_results() -> None:
-    assert blocks.merkle_root([]).hex() == hashlib.sha256(b"").hexdigest()
+    assert merkle_root([]).hex() == hashlib.sha256(b"").hexdigest()
     assert rpc("block_results_empty")["txs_results"] is None
 
 
 def test_a_failed_transactions_result_hashes_into_the_next_header() -> None:
     results = [blocks._result(raw) for raw in rpc("block_results_failed_tx")["txs_results"]]
-    header = blocks._header(rpc("header_after_failed_tx")["header"])
+    header = parse_header(rpc("header_after_failed_tx")["header"])
     _, block = two()
     blocks.check_results(replace(block, results=tuple(results)), header)
     with pytest.raises(DecodeError):
@@ -100,13 +101,13 @@ def test_other_documents_are_refused_by_name(bad: Any) -> None:
     ],
 )
 def test_times_keep_their_nanoseconds(text: str, expected: int) -> None:
-    assert blocks.time_ns(text) == expected
+    assert time_ns(text) == expected
 
 
 @pytest.mark.parametrize("text", ["2026-11-30T15:08:15", "2026-11-30T15:08:15+01:00", "2026-11-30T15:08:15.-5Z", "Z"])
 def test_other_times_are_refused(text: str) -> None:
     with pytest.raises(ValueError):
-        blocks.time_ns(text)
+        time_ns(text)
 
 
 def split_root(items: list[bytes]) -> bytes:
@@ -124,4 +125,4 @@ def split_root(items: list[bytes]) -> bytes:
 def test_merkle_root_is_rfc_6962s() -> None:
     for count in range(40):
         items = [bytes([i]) * (i % 5) for i in range(count)]
-        assert blocks.merkle_root(items) == split_root(items)
+        assert merkle_root(items) == split_root(items)

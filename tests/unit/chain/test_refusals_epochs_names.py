@@ -9,9 +9,9 @@ from gonka_trainer._pb.gonka_trainer.chain.v1 import inference_pb2, node_pb2
 from gonka_trainer.chain import epochs, refusals
 from gonka_trainer.chain.address import decode_address
 from gonka_trainer.chain.refusals import Cure, Refusal
-from gonka_trainer.chain.transport import printable
 from gonka_trainer.round.environment import EpochSchedule
 from gonka_trainer.round.naming import registry_topic, run_id, topic
+from gonka_trainer.text import printable
 from gonka_trainer.types import Digest
 
 REFUSALS = {name: Refusal(space, code, log.encode()) for name, space, code, log in RECORDED["refusals"]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator
 
 import pytest
@@ -77,3 +78,52 @@ async def test_the_first_block_after_a_restart_must_follow_the_last_one_read() -
     assert len(await take(Follower(chain, 0).follow(Height(3), block(2).block_hash), 4)) == 4
     with pytest.raises(ChainError, match="block 3 does not follow"):
         await take(Follower(chain, 0).follow(Height(3), block(2, b"fork").block_hash), 1)
+
+
+class SlowClock:
+    """A clock that a chain's blocks move."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class SlowChain(ListedChain):
+    """Every block takes half a second; `gap` cannot be had at first."""
+
+    def __init__(self, height: int, clock: SlowClock, gap: int = 0) -> None:
+        super().__init__(height)
+        self.clock = clock
+        self.gap = gap
+
+    async def block(self, height: Height) -> Block:
+        self.clock.now += 0.5
+        if height == self.gap:
+            self.gap = 0
+            raise ChainUnavailableError("node at 127.0.0.1:1 does not answer")
+        return await super().block(height)
+
+
+async def test_progress_is_shown_every_few_seconds(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    clock = SlowClock()
+    await take(Follower(SlowChain(200, clock), 0, clock).follow(Height(1)), 201)
+    lines = [line for line in caplog.messages if line.startswith("catching up")]
+    assert 8 <= len(lines) <= 20
+    assert lines[-1] == "catching up: 178 of 200 blocks, 1.84 a second, 12 s left"
+    assert caplog.messages[-1] == "caught up: 200 blocks in 1.7 min"
+
+
+async def test_a_few_blocks_are_not_worth_a_line(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    clock = SlowClock()
+    await take(Follower(SlowChain(16, clock), 0, clock).follow(Height(1)), 17)
+    assert not caplog.messages
+
+
+async def test_blocks_before_one_that_cannot_be_had_are_given_out() -> None:
+    clock = SlowClock()
+    found = await take(Follower(SlowChain(40, clock, gap=12), 0, clock).follow(Height(1)), 41)
+    assert [b.height for b in found if isinstance(b, Block)] == list(range(1, 41))

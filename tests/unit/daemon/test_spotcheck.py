@@ -134,9 +134,9 @@ async def checking(world: World) -> AsyncIterator[SpotCheck]:
         nothing,
         nothing,
         nothing,
-        ME,
         Path(),
         lambda: world.state,
+        nothing,
         nothing,
     )
     check = SpotCheck(kit, RosterGate(lambda: world.state, lambda address: f"host {address[0]}"))

@@ -11,8 +11,10 @@ import pytest
 
 from gonka_trainer.daemon.dispatch import Wanted
 from gonka_trainer.daemon.training import Training
+from gonka_trainer.gradient.layout import layout_root
 from gonka_trainer.ports import StoredObject
 from gonka_trainer.round.commands import Train
+from gonka_trainer.storage.unfinished import UnfinishedRound
 from gonka_trainer.trainer.process import WorkerSettings
 from gonka_trainer.trainer.trainer import Trainer, open_trainer
 from gonka_trainer.types import ZERO_DIGEST, Address, Height
@@ -29,7 +31,12 @@ def training(run: TinyRun, trainer: Trainer, progress: Any) -> Training:
     kit: Any = SimpleNamespace(
         trainer=trainer,
         reporter=SimpleNamespace(progress=progress),
-        run=SimpleNamespace(participant=participant, manifest=SimpleNamespace(inner=inner)),
+        run=SimpleNamespace(
+            participant=participant,
+            manifest=SimpleNamespace(inner=inner),
+            layout_root=layout_root(run.manifest.layout),
+        ),
+        unfinished=UnfinishedRound(run.folder),
         store=SimpleNamespace(state=lambda _root: StoredObject(b"", b"", run.base)),
         work=run.folder,
     )
@@ -42,8 +49,8 @@ async def test_finish_that_stood_before_the_training_began_ends_it(tmp_path: Pat
     settings = WorkerSettings(run.manifest_path, run.data, run.folder, command=(sys.executable, str(WORKER)))
     async with open_trainer(settings) as trainer:
         command = Train(0, ZERO_DIGEST, (), Height(10), finish=True)
-        done = await training(run, trainer, lambda _: None)._inner_steps(Wanted(command))
-    assert done.inner_steps < STEPS
+        trained = await training(run, trainer, lambda _: None)._trained(Wanted(command))
+    assert trained.done.inner_steps < STEPS
 
 
 @pytest.mark.timeout(60)
@@ -58,5 +65,5 @@ async def test_finish_that_comes_while_training_ends_it(tmp_path: Path) -> None:
         wanted.update(Train(0, ZERO_DIGEST, (), Height(10), finish=True))
 
     async with open_trainer(settings) as trainer:
-        done = await training(run, trainer, progress)._inner_steps(wanted)
-    assert 0 < len(made) <= done.inner_steps < STEPS
+        trained = await training(run, trainer, progress)._trained(wanted)
+    assert 0 < len(made) <= trained.done.inner_steps < STEPS

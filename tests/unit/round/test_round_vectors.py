@@ -25,8 +25,9 @@ from gonka_trainer.round.inclusion import list_digest
 from gonka_trainer.round.membership import KeyEntry, Membership, Place, Segment, Standing
 from gonka_trainer.round.params import Local
 from gonka_trainer.round.records import Join
-from gonka_trainer.round.roster import draw, encode_roster
-from gonka_trainer.types import ZERO_DIGEST, Address, Digest, Height, Role, sha256
+from gonka_trainer.round.roster import draw
+from gonka_trainer.round.roster_bytes import RosterState, Settled, decode_roster, encode_roster
+from gonka_trainer.types import Address, Digest, Height, Role, sha256
 
 DIGESTS = json.loads((Path(__file__).parents[2] / "vectors" / "round" / "digests.json").read_text())
 TRACE = json.loads(FILE.read_text())
@@ -64,16 +65,16 @@ def _person(n: int) -> Address:
     return Address(bytes([n]) * 20)
 
 
-def _join(participant: int, role: Role) -> Join:
-    return Join(_person(participant), role, ZERO_DIGEST, b"", 0, b"", Height(0))
+def _join(participant: int, role: Role, host: bytes, written: int) -> Join:
+    return Join(_person(participant), role, sha256(b"spki"), host, 9000, b"vector 1", Height(written))
 
 
 def test_roster_digest() -> None:
     about, first, second, hot = Segment(_person(2), 4, 6), _person(1), _person(2), _person(9)
     members = Membership(
         keys={
-            hot: KeyEntry(Height(31), _join(2, Role.VALIDATOR), Place(Height(32), 5, 0)),
-            first: KeyEntry(Height(11), _join(1, Role.MEMBER), Place(Height(12), 3, 1)),
+            hot: KeyEntry(Height(31), _join(2, Role.VALIDATOR, b"", 30), Place(Height(32), 5, 0)),
+            first: KeyEntry(Height(11), _join(1, Role.MEMBER, b"one.example", 11), Place(Height(12), 3, 1)),
             second: KeyEntry(Height(21)),
         },
         participants={
@@ -98,10 +99,20 @@ def test_roster_digest() -> None:
     )
     environment = Environment(NO_EPOCHS, ((first, 70), (second, 30)))
     chosen = replace(rules(), equal_members=None, min_weight=100)
-    drawn = draw(chosen, members, environment, 5, Height(900))
+    settled = Settled(3, sha256(b"root"), sha256(b"environment"))
+    drawn = draw(chosen, members, environment, 5, Height(900), settled)
     vector = DIGESTS["roster"]
-    assert encode_roster(members, drawn.seats, 5, Height(900)).hex() == vector["preimage"]
+    assert drawn.preimage.hex() == vector["preimage"]
     assert drawn.digest.hex() == vector["digest"]
+    covered = RosterState(5, Height(900), environment_digest(environment), settled, drawn.seats, members)
+    assert decode_roster(drawn.preimage) == covered
+    assert encode_roster(covered) == drawn.preimage
+
+
+@pytest.mark.parametrize("vector", DIGESTS["rosters_rejected"], ids=_name)
+def test_roster_rejected(vector: dict[str, str]) -> None:
+    with pytest.raises(DecodeError):
+        decode_roster(bytes.fromhex(vector["preimage"]))
 
 
 @pytest.mark.parametrize("vector", DIGESTS["bitmaps"], ids=_name)

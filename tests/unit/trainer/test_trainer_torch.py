@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -52,7 +53,7 @@ async def main():
     settings = WorkerSettings(folder / "manifest.json", folder / "corpus.txt", folder, command=tuple(sys.argv[3:]))
     async with open_trainer(settings) as trainer:
         ready = await trainer.start()
-        job = Train(0, PARTICIPANT, str(folder / "base.f32"), str(folder / "out"), 1_000_000, 0, str(folder / "r"))
+        job = Train(0, PARTICIPANT, str(folder / "base.f32"), str(folder / "out"), 1_000_000, 0, str(folder / "r"), "")
         await trainer.train(job, lambda step: print(ready.pid, flush=True) if step.inner_step == 1 else None)
 
 asyncio.run(main())
@@ -148,3 +149,34 @@ async def test_the_real_worker_killed_in_mid_round(tmp_path: Path) -> None:
         done = await trainer.train(replace(job, output=str(run.folder / "again")), kill)
     assert trainer.starts == 2
     assert Path(done.output).read_bytes() == wanted
+
+
+async def test_the_real_worker_vacates_in_mid_round_and_goes_on(tmp_path: Path) -> None:
+    run, seen = make_run(tmp_path, PARAMETERS), list[int]()
+    others = set(processes_below(os.getpid()))
+    async with open_trainer(WorkerSettings(run.manifest_path, run.data, run.folder)) as trainer:
+        job = run.job(inner_steps=30)
+        third = asyncio.Event()
+
+        def note(step: Progress) -> None:
+            seen.append(step.inner_step)
+            if len(seen) == 3:
+                third.set()
+
+        task = asyncio.create_task(trainer.train(job, note))
+        await third.wait()
+        pids = set(processes_below(os.getpid())) - others
+        started = time.monotonic()
+        await trainer.vacate(60)
+        print(f"from the hold until the torch worker was gone: {time.monotonic() - started:.2f} s")
+        part = await task
+        assert part.yielded
+        assert len(pids) >= 2
+        assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+        trainer.admit()
+        done = await trainer.train(job, note)
+        whole = await trainer.train(run.job(inner_steps=30, output=str(tmp_path / "whole")), lambda _: None)
+    assert 3 <= part.inner_steps < 30
+    assert seen == list(range(1, 31))
+    assert (done.inner_steps, done.assignment_root) == (30, whole.assignment_root)
+    assert Path(done.output).read_bytes() == Path(whole.output).read_bytes()

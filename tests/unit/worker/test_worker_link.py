@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from support.tiny_run import TinyRun
 
-from gonka_trainer.jobs import Evaluate, Failed, Finish, Shutdown, Train, decode_line, encode_line
+from gonka_trainer.jobs import Evaluate, Failed, Finish, Shutdown, Train, Yield, decode_line, encode_line
 from gonka_trainer.worker.link import EXIT_LINK_BROKEN, EXIT_LINK_CLOSED, JobLink, connect
 
-TRAIN = Train(1, "11" * 20, "b", "o", 5, 0, "r")
+TRAIN = Train(1, "11" * 20, "b", "o", 5, 0, "r", "s")
 
 
 class Pair:
@@ -48,6 +48,14 @@ def test_a_finish_reaches_the_latest_job_of_its_round_alone(pair: Pair) -> None:
     assert second is not None
     assert last is not None
     assert [job.finish.is_set() for job in (first, second)] == [False, True]
+
+
+def test_a_yield_reaches_the_latest_job_of_its_round_alone(pair: Pair) -> None:
+    for message in (Yield(1), TRAIN, Yield(2), TRAIN, Yield(1), Evaluate("x", "p")):
+        pair.daemon.sendall(encode_line(message))
+    jobs = [pair.link.next_job() for _ in range(3)]
+    assert [job.give_way.is_set() for job in jobs if job] == [False, True, False]
+    assert not any(job.finish.is_set() for job in jobs if job)
 
 
 def test_the_process_ends_when_the_daemon_goes(pair: Pair) -> None:

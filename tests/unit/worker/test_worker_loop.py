@@ -24,17 +24,23 @@ from gonka_trainer.worker.session import Session, open_session
 LOSSES = Path(__file__).with_name("loss_20_steps.json")
 
 
-def train(session: Session, job: Train, finish_after: int | None = None) -> tuple[Done, list[Progress]]:
-    finish, steps = threading.Event(), list[Progress]()
+def train(
+    session: Session, job: Train, finish_after: int | None = None, give_way_after: int | None = None
+) -> tuple[Done, list[Progress]]:
+    finish, give_way, steps = threading.Event(), threading.Event(), list[Progress]()
+
+    def look() -> None:
+        if len(steps) == finish_after:
+            finish.set()
+        if len(steps) == give_way_after:
+            give_way.set()
 
     def note(step: Progress) -> None:
         steps.append(step)
-        if len(steps) == finish_after:
-            finish.set()
+        look()
 
-    if finish_after == 0:
-        finish.set()
-    return train_round(session, job, finish, note), steps
+    look()
+    return train_round(session, job, finish, give_way, note), steps
 
 
 def bits(path: str) -> bytes:

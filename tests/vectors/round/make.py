@@ -13,8 +13,8 @@ from typing import Any
 
 ABOUT = (
     "List digests, environment and roster digests with their preimages, and bitmaps (PROTOCOL 3 and 4). The roster: "
-    "round 5, opened after block 900; participants 01.. and 02.. in R, 02.. without a voice; 03.. a stranger that "
-    "delegated; see the fields."
+    "round 5, opened after block 900, the last final round 3; participants 01.. and 02.. in R, 02.. without a voice; "
+    "03.. a stranger that delegated; see the fields."
 )
 
 
@@ -83,15 +83,24 @@ def spoiled(good: bytes) -> list[dict[str, str]]:
     return [{"name": name, "preimage": raw.hex()} for name, raw in bad.items()]
 
 
+def join(participant: bytes, role: int, host: str, written: int) -> bytes:
+    """A join record behind its length."""
+    name, software = host.encode(), b"vector 1"
+    record = b"\x01\x04" + participant + bytes([role]) + digest("spki") + bytes([len(name)]) + name
+    record += struct.pack(">H", 9000) + bytes([len(software)]) + software + u64(written)
+    return bytes([len(record)]) + record
+
+
 def roster() -> dict[str, Any]:
-    """One roster with something in every list, in the order of `roster.encode_roster`."""
+    """One roster with something in every list, in the order of `roster_bytes.encode_roster`."""
     about = person(2) + u32(4, 6)
+    drawn_from = environment("of the roster", [0] * 6, [(person(1), 70), (person(2), 30)])["digest"]
     lists = [
         [person(1) + u64(70) + b"\x01", person(2) + u64(30) + b"\x00"],
         [
-            person(1) + u64(11) + b"\x01" + person(1) + b"\x00" + place(12, 3, 1),
-            person(2) + u64(21) + NONE + NOWHERE,
-            person(9) + u64(31) + b"\x01" + person(2) + b"\x01" + place(32, 5),
+            person(1) + u64(11) + join(person(1), 0, "one.example", 11) + place(12, 3, 1),
+            person(2) + u64(21) + b"\x00" + NOWHERE,
+            person(9) + u64(31) + join(person(2), 1, "", 30) + place(32, 5),
         ],
         [
             person(1) + some(person(1)) + NONE + u64(0) + NOWHERE * 3 + u64(0) + u32(1) + NONE,
@@ -113,11 +122,33 @@ def roster() -> dict[str, Any]:
         [about + b"\x02"],
         [person(1) + about + u64(700)],
     ]
-    preimage = u32(5) + u64(900) + b"".join(u32(len(items)) + b"".join(items) for items in lists)
+    head = u32(5) + u64(900) + bytes.fromhex(drawn_from) + b"\x01" + u32(3) + digest("root") + digest("environment")
+    preimage = head + b"".join(u32(len(items)) + b"".join(items) for items in lists)
     return {
         "preimage": preimage.hex(),
         "digest": hashlib.sha256(b"gonka-trainer/roster/1" + preimage).hexdigest(),
     }
+
+
+def spoiled_roster(good: bytes) -> list[dict[str, str]]:
+    """Ways in which the bytes of the roster above are none."""
+    head, first, second, rest = good[:117], good[117:146], good[146:175], good[175:]
+    speaker = some(person(9)) * 2 + u64(29)
+    bad = {
+        "empty": b"",
+        "a byte short": good[:-1],
+        "a byte too long": good + b"\x00",
+        "seats unsorted": head + second + first + rest,
+        "the same seat twice": head + first + first + rest,
+        "a voice that is neither 0 nor 1": head + first[:-1] + b"\x02" + second + rest,
+        "count 2^32 - 1": good[:113] + u32(2**32 - 1) + good[117:],
+        "a record that is no join in a join's place": good.replace(b"\x01\x04" + person(1), b"\x01\x05" + person(1)),
+        "a speaker that never joined": good.replace(speaker, some(person(7)) + some(person(9)) + u64(29)),
+        "a speaker whose last join names another": good.replace(speaker, some(person(1)) + some(person(9)) + u64(29)),
+    }
+    assert good[113:117] == u32(2)
+    assert all(raw != good for raw in bad.values())
+    return [{"name": name, "preimage": raw.hex()} for name, raw in bad.items()]
 
 
 def main() -> None:
@@ -138,6 +169,7 @@ def main() -> None:
         "environments": [environment("no epochs, no weights", [0] * 6, []), epoch],
         "environments_rejected": spoiled(bytes.fromhex(epoch["preimage"])),
         "roster": roster(),
+        "rosters_rejected": spoiled_roster(bytes.fromhex(roster()["preimage"])),
         "bitmaps": [{"positions": p, "count": n, "hex": x} for p, n, x in packed],
         "bitmaps_rejected": [{"hex": x, "count": n, "why": w} for x, n, w in wrong],
     }

@@ -24,10 +24,12 @@ class EpochParams(_message.Message):
     def __init__(self, epoch_length: _Optional[int] = ..., epoch_shift: _Optional[int] = ..., poc_stage_duration: _Optional[int] = ..., poc_exchange_duration: _Optional[int] = ..., poc_validation_delay: _Optional[int] = ..., poc_validation_duration: _Optional[int] = ..., set_new_validators_delay: _Optional[int] = ...) -> None: ...
 
 class Params(_message.Message):
-    __slots__ = ("epoch_params",)
+    __slots__ = ("epoch_params", "confirmation_poc_params")
     EPOCH_PARAMS_FIELD_NUMBER: _ClassVar[int]
+    CONFIRMATION_POC_PARAMS_FIELD_NUMBER: _ClassVar[int]
     epoch_params: EpochParams
-    def __init__(self, epoch_params: _Optional[_Union[EpochParams, _Mapping]] = ...) -> None: ...
+    confirmation_poc_params: bytes
+    def __init__(self, epoch_params: _Optional[_Union[EpochParams, _Mapping]] = ..., confirmation_poc_params: _Optional[bytes] = ...) -> None: ...
 
 class Epoch(_message.Message):
     __slots__ = ("index", "poc_start_block_height")
@@ -121,17 +123,37 @@ class TrainingConfig(_message.Message):
     num_uoc_estimation_steps: int
     def __init__(self, datasets: _Optional[_Union[TrainingDatasets, _Mapping]] = ..., num_uoc_estimation_steps: _Optional[int] = ...) -> None: ...
 
+class TrainingTaskAssignee(_message.Message):
+    __slots__ = ("participant", "node_ids")
+    PARTICIPANT_FIELD_NUMBER: _ClassVar[int]
+    NODE_IDS_FIELD_NUMBER: _ClassVar[int]
+    participant: bytes
+    node_ids: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, participant: _Optional[bytes] = ..., node_ids: _Optional[_Iterable[bytes]] = ...) -> None: ...
+
 class TrainingTask(_message.Message):
-    __slots__ = ("id", "requested_by", "created_at_block_height", "config")
+    __slots__ = ("id", "requested_by", "created_at_block_height", "assigner", "claimed_by_assigner_at_block_height", "assigned_at_block_height", "finished_at_block_height", "hardware_resources", "config", "assignees")
     ID_FIELD_NUMBER: _ClassVar[int]
     REQUESTED_BY_FIELD_NUMBER: _ClassVar[int]
     CREATED_AT_BLOCK_HEIGHT_FIELD_NUMBER: _ClassVar[int]
+    ASSIGNER_FIELD_NUMBER: _ClassVar[int]
+    CLAIMED_BY_ASSIGNER_AT_BLOCK_HEIGHT_FIELD_NUMBER: _ClassVar[int]
+    ASSIGNED_AT_BLOCK_HEIGHT_FIELD_NUMBER: _ClassVar[int]
+    FINISHED_AT_BLOCK_HEIGHT_FIELD_NUMBER: _ClassVar[int]
+    HARDWARE_RESOURCES_FIELD_NUMBER: _ClassVar[int]
     CONFIG_FIELD_NUMBER: _ClassVar[int]
+    ASSIGNEES_FIELD_NUMBER: _ClassVar[int]
     id: int
     requested_by: bytes
     created_at_block_height: int
+    assigner: bytes
+    claimed_by_assigner_at_block_height: int
+    assigned_at_block_height: int
+    finished_at_block_height: int
+    hardware_resources: _containers.RepeatedCompositeFieldContainer[TrainingHardwareResources]
     config: TrainingConfig
-    def __init__(self, id: _Optional[int] = ..., requested_by: _Optional[bytes] = ..., created_at_block_height: _Optional[int] = ..., config: _Optional[_Union[TrainingConfig, _Mapping]] = ...) -> None: ...
+    assignees: _containers.RepeatedCompositeFieldContainer[TrainingTaskAssignee]
+    def __init__(self, id: _Optional[int] = ..., requested_by: _Optional[bytes] = ..., created_at_block_height: _Optional[int] = ..., assigner: _Optional[bytes] = ..., claimed_by_assigner_at_block_height: _Optional[int] = ..., assigned_at_block_height: _Optional[int] = ..., finished_at_block_height: _Optional[int] = ..., hardware_resources: _Optional[_Iterable[_Union[TrainingHardwareResources, _Mapping]]] = ..., config: _Optional[_Union[TrainingConfig, _Mapping]] = ..., assignees: _Optional[_Iterable[_Union[TrainingTaskAssignee, _Mapping]]] = ...) -> None: ...
 
 class MsgCreateTrainingTask(_message.Message):
     __slots__ = ("creator", "hardware_resources", "config")
@@ -232,3 +254,15 @@ class Participant(_message.Message):
     inference_url: bytes
     status: int
     def __init__(self, index: _Optional[bytes] = ..., address: _Optional[bytes] = ..., weight: _Optional[int] = ..., inference_url: _Optional[bytes] = ..., status: _Optional[int] = ...) -> None: ...
+
+class QueryTrainingAllowListRequest(_message.Message):
+    __slots__ = ("role",)
+    ROLE_FIELD_NUMBER: _ClassVar[int]
+    role: int
+    def __init__(self, role: _Optional[int] = ...) -> None: ...
+
+class QueryTrainingAllowListResponse(_message.Message):
+    __slots__ = ("addresses",)
+    ADDRESSES_FIELD_NUMBER: _ClassVar[int]
+    addresses: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, addresses: _Optional[_Iterable[bytes]] = ...) -> None: ...

@@ -198,3 +198,53 @@ class GetTxsEventResponse(_message.Message):
     tx_responses: _containers.RepeatedCompositeFieldContainer[TxResponse]
     total: int
     def __init__(self, tx_responses: _Optional[_Iterable[_Union[TxResponse, _Mapping]]] = ..., total: _Optional[int] = ...) -> None: ...
+
+class QueryAuthParamsRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class QueryAuthParamsResponse(_message.Message):
+    __slots__ = ("params",)
+    PARAMS_FIELD_NUMBER: _ClassVar[int]
+    params: AuthParams
+    def __init__(self, params: _Optional[_Union[AuthParams, _Mapping]] = ...) -> None: ...
+
+class AuthParams(_message.Message):
+    __slots__ = ("max_memo_characters",)
+    MAX_MEMO_CHARACTERS_FIELD_NUMBER: _ClassVar[int]
+    max_memo_characters: int
+    def __init__(self, max_memo_characters: _Optional[int] = ...) -> None: ...
+
+class ConfigRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ConfigResponse(_message.Message):
+    __slots__ = ("minimum_gas_price",)
+    MINIMUM_GAS_PRICE_FIELD_NUMBER: _ClassVar[int]
+    minimum_gas_price: bytes
+    def __init__(self, minimum_gas_price: _Optional[bytes] = ...) -> None: ...
+
+class StatusRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class StatusResponse(_message.Message):
+    __slots__ = ("earliest_store_height", "height")
+    EARLIEST_STORE_HEIGHT_FIELD_NUMBER: _ClassVar[int]
+    HEIGHT_FIELD_NUMBER: _ClassVar[int]
+    earliest_store_height: int
+    height: int
+    def __init__(self, earliest_store_height: _Optional[int] = ..., height: _Optional[int] = ...) -> None: ...
+
+class QueryTransferRestrictionStatusRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class QueryTransferRestrictionStatusResponse(_message.Message):
+    __slots__ = ("is_active", "restriction_end_block")
+    IS_ACTIVE_FIELD_NUMBER: _ClassVar[int]
+    RESTRICTION_END_BLOCK_FIELD_NUMBER: _ClassVar[int]
+    is_active: bool
+    restriction_end_block: int
+    def __init__(self, is_active: bool = ..., restriction_end_block: _Optional[int] = ...) -> None: ...

@@ -1,0 +1,37 @@
+"""The network node's part in sharing the GPUs, as `gpu.mode` says (docs/operating.md, Proof of compute)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gonka_trainer.config import Config, GpuConfig
+from gonka_trainer.controls import Gpu
+from gonka_trainer.network_node.admin import AdminApi, MlNode
+from gonka_trainer.network_node.calls import NodeChannel
+from gonka_trainer.network_node.drained import DrainedNode
+from gonka_trainer.network_node.locked import LockedNode
+from gonka_trainer.network_node.manager import NodeManager
+
+_MARK = "ml-node-disabled"
+
+
+async def share_gpus(config: Config, gpu: Gpu, in_run: Callable[[], bool], wants_gpus: Callable[[], bool]) -> None:
+    """Hold and lift as the network node lets, until cancelled; returns at once in the modes that ask no network node.
+
+    `in_run` says whether a run is served that is not over, `wants_gpus` whether the operator lets it train, too: a
+    pause gives places for requests back, but not a drained ML node, which would cost a further epoch.
+    """
+    settings = config.gpu
+    if settings.mode == "network-node-admin":
+        async with AdminApi(settings.admin_url) as admin:
+            mark = config.data_path / _MARK
+            await DrainedNode(admin, gpu, settings.node, settings.accept_lost_epoch, mark, in_run).run()
+    elif settings.mode == "node-manager":
+        async with NodeChannel(settings.manager) as channel:
+            await LockedNode(NodeManager(channel), gpu, settings.model, settings.node, wants_gpus).run()
+
+
+async def ml_nodes(settings: GpuConfig) -> tuple[MlNode, ...]:
+    """Return the network node's ML nodes by its admin API; NetworkNodeError."""
+    async with AdminApi(settings.admin_url) as admin:
+        return await admin.nodes()

@@ -1,0 +1,68 @@
+"""Watching an ML node's state: when it turns to POW the GPUs are its own, whatever the chain's schedule says."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from typing import Any, Final
+
+import aiohttp
+
+from gonka_trainer.controls import Gpu
+
+HOLDER: Final = "ml node state"
+_LOG: Final = logging.getLogger(__name__)
+_LOOK_SECONDS: Final = 1.0
+_ANSWER_SECONDS: Final = 2.0
+_LOST_SECONDS: Final = 60.0
+_MAX_ANSWER_BYTES: Final = 1 << 16
+
+
+class MlStateWatch:
+    """Asks `URL/api/v1/state` every second. One that does not answer for a minute is taken to be off the GPUs."""
+
+    def __init__(self, url: str, gpu: Gpu, look_seconds: float = _LOOK_SECONDS) -> None:
+        self._url = url.rstrip("/") + "/api/v1/state"
+        self._gpu = gpu
+        self._look_seconds = look_seconds
+        self._answered = time.monotonic()
+        self._silent = False
+
+    async def run(self) -> None:
+        """Watch until cancelled; before the first answer the GPUs are held."""
+        self._gpu.hold(HOLDER, "the ML node has not been asked yet")
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=_ANSWER_SECONDS)) as session:
+            while True:
+                self._take(await self._ask(session))
+                await asyncio.sleep(self._look_seconds)
+
+    async def _ask(self, session: aiohttp.ClientSession) -> str | None:
+        """Return the state, None without an answer that says one."""
+        try:
+            async with session.get(self._url, allow_redirects=False) as answer:
+                body: Any = json.loads(await answer.content.read(_MAX_ANSWER_BYTES))
+        except (aiohttp.ClientError, TimeoutError, ValueError, RecursionError):
+            return None
+        state = body.get("state") if isinstance(body, dict) else None
+        return state if isinstance(state, str) else None
+
+    def _take(self, state: str | None) -> None:
+        if state is None:
+            self._unanswered()
+            return
+        if self._silent:
+            _LOG.info("ML node: answers again")
+        self._answered, self._silent = time.monotonic(), False
+        if state == "POW":
+            self._gpu.hold(HOLDER, "the ML node's state is POW")
+        else:
+            self._gpu.lift(HOLDER)
+
+    def _unanswered(self) -> None:
+        if not self._silent:
+            _LOG.warning("ML node: no state from %s", self._url)
+            self._silent = True
+        if time.monotonic() - self._answered > _LOST_SECONDS:
+            self._gpu.lift(HOLDER)

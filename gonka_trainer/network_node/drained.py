@@ -1,0 +1,113 @@
+"""GPU sharing by `network-node-admin`: the ML node is out of the network node's service while a run goes on.
+
+What the network node really does decides the order here: disabling takes effect at the next start of proof of compute
+(until then inference goes on), and the epoch after that has none of the node's weight. Enabling takes effect at once,
+whatever the GPU is doing: so training has left before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from gonka_trainer.controls import Gpu
+from gonka_trainer.errors import NetworkNodeError
+from gonka_trainer.network_node.admin import AdminApi, MlNode
+
+_LOG: Final = logging.getLogger(__name__)
+WHO: Final = "network node"
+LOOK_SECONDS: Final = 2.0
+_DRAINED: Final = " drained"
+
+
+def effects(node: MlNode) -> str:
+    """Return what disabling the ML node means, in words for its operator."""
+    return (
+        f"disabling ML node {node.id} takes effect at the next start of proof of compute; it then makes no proof, so "
+        f"this host loses its weight ({node.poc_weight} now) in the epoch after, and as long as it stays disabled"
+    )
+
+
+class DrainedNode:
+    """Holds the GPU until the ML node is drained, and enables the node again when no run wants the GPU any more.
+
+    `mark` is a file that says that this daemon disabled the node (and whether that took effect): only then it enables
+    it. `wanted` says whether a run
+    is to train now.
+    """
+
+    def __init__(
+        self, admin: AdminApi, gpu: Gpu, node_id: str, consent: bool, mark: Path, wanted: Callable[[], bool]
+    ) -> None:
+        self._admin = admin
+        self._gpu = gpu
+        self._node_id = node_id
+        self._consent = consent
+        self._mark = mark
+        self._wanted = wanted
+        self._was_drained = False
+        self._said = ""
+
+    async def run(self, look_seconds: float = LOOK_SECONDS) -> None:
+        """Look at the node again and again, until cancelled. A network node that does not answer changes nothing."""
+        self._gpu.hold(WHO, "the network node has not been asked yet")
+        while True:
+            try:
+                await self.look()
+            except NetworkNodeError as error:
+                self._say(str(error))
+            await asyncio.sleep(look_seconds)
+
+    async def look(self) -> None:
+        """Do the next step towards what is wanted; NetworkNodeError when the network node cannot be asked."""
+        node = await self._admin.node(self._node_id)
+        if self._mark.exists() and self._mark.read_text().endswith(_DRAINED):  # also before a restart of the daemon
+            self._was_drained = True
+        if not self._wanted():
+            await self._give_back(node)
+        elif node.drained:
+            self._note_drained()
+            self._say(f"ML node {node.id} is drained: the GPU is free for training")
+            self._gpu.lift(WHO)
+        elif self._was_drained:
+            self._wait(f"ML node {node.id} was enabled by somebody else: the network node has the GPU again")
+        elif not node.enabled:
+            self._wait(f"ML node {node.id} is disabled; that takes effect at the next start of proof of compute")
+        elif self._consent:
+            await self._disable(node)
+        else:
+            self._wait(f"not done: {effects(node)}; agree by gpu.accept_lost_epoch = true")
+
+    def _note_drained(self) -> None:
+        """Keep that the disabling took effect: whoever enables the node from here on takes the GPU back."""
+        if not self._was_drained and self._mark.exists():
+            self._mark.write_text(self._node_id + _DRAINED)
+        self._was_drained = True
+
+    async def _disable(self, node: MlNode) -> None:
+        self._wait(effects(node))
+        self._mark.write_text(node.id)  # first the mark: a node that is marked and enabled is merely enabled again
+        await self._admin.disable(node.id)
+
+    async def _give_back(self, node: MlNode) -> None:
+        self._wait("no run wants the GPU")
+        self._was_drained = False
+        if not self._mark.exists():
+            return
+        await self._gpu.vacated()
+        if not node.enabled:
+            await self._admin.enable(node.id)
+            _LOG.info("ML node %s is enabled again: the network node starts inference on it now", node.id)
+        self._mark.unlink(missing_ok=True)
+
+    def _wait(self, why: str) -> None:
+        self._say(why)
+        self._gpu.hold(WHO, why)
+
+    def _say(self, text: str) -> None:
+        if text != self._said:
+            _LOG.info("%s", text)
+        self._said = text

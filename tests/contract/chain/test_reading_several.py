@@ -1,0 +1,229 @@
+"""Several nodes of one chain: the first that answers is asked, and no two may contradict each other."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from devnet_process import Devnet, devnet, eventually, golden_key, topic_address
+from reading_proxy import grpc_proxy, reader, rpc_proxy
+
+from gonka_trainer._pb.gonka_trainer.chain.v1 import inference_pb2, node_pb2
+from gonka_trainer.errors import ChainError, ChainUnavailableError
+from gonka_trainer.types import Height
+
+NOBODY = "127.0.0.1:1"
+
+
+@pytest.fixture(scope="module")
+def net(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Devnet]:
+    with devnet(tmp_path_factory.mktemp("several") / "home") as running:
+        running.fault("blocks", make=30)
+        yield running
+
+
+async def until(ask: Callable[[], bool], seconds: float = 30.0) -> None:
+    """Wait until the condition holds."""
+    async with asyncio.timeout(seconds):
+        while not ask():
+            await asyncio.sleep(0.02)
+
+
+async def until_raised(call: Callable[[], Any], seconds: float = 30.0) -> ChainError:
+    """Call again until it raises what does not mend by itself; return it."""
+    async with asyncio.timeout(seconds):
+        while True:
+            try:
+                await call()
+            except ChainUnavailableError:
+                pass
+            except ChainError as error:
+                return error
+            await asyncio.sleep(0.02)
+
+
+async def test_another_is_asked_until_the_first_is_back(net: Devnet, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    async with rpc_proxy(net.rpc) as first, rpc_proxy(net.rpc) as second, reader(net, first.url, second.url) as client:
+        await client.block(Height(1))
+        assert client.endpoints.current.name == first.url
+        first.away = True
+        assert (await client.block(Height(2))).height == 2
+        assert client.endpoints.current.name == second.url
+        assert f"chain node {first.url} does not answer" in caplog.text
+        assert caplog.text.count(f"now asking chain node {second.url}") == 1
+        first.away = False
+        await until(lambda: client.endpoints.current.name == first.url)
+        assert (await client.block(Height(3))).height == 3
+        assert (await client.info()).chain_id == net.chain_id
+
+
+async def test_the_first_is_taken_again_only_when_it_has_caught_up(net: Devnet) -> None:
+    async with rpc_proxy(net.rpc) as first, rpc_proxy(net.rpc) as second, reader(net, first.url, second.url) as client:
+        await client.info()
+        first.behind = 20
+        await until(lambda: client.endpoints.current.name == second.url)
+        height = (await client.info()).height
+        assert (await client.block(height)).height == height
+        first.behind = 0
+        await until(lambda: client.endpoints.current.name == first.url)
+        assert (await client.info()).height >= height
+
+
+async def test_no_node_answers(net: Devnet) -> None:
+    async with rpc_proxy(net.rpc) as first, rpc_proxy(net.rpc) as second, reader(net, first.url, second.url) as client:
+        first.away = second.away = True
+        with pytest.raises(ChainUnavailableError, match="does not answer"):
+            await client.info()
+        second.away = False
+        assert (await client.info()).chain_id == net.chain_id
+
+
+async def test_transactions_go_to_another_node_too(net: Devnet) -> None:
+    async with (
+        rpc_proxy(net.rpc) as first,
+        rpc_proxy(net.rpc) as second,
+        reader(net, first.url, second.url, grpcs=[NOBODY, net.grpc]) as client,
+    ):
+        sent = net.send(golden_key("bob"), topic_address("several"))
+        answer = await client.tx.broadcast(sent)
+        assert answer.code == 0
+        assert (await client.info()).chain_id == net.chain_id
+    assert eventually(lambda: net.find(sent)).code == 0
+
+
+async def test_another_chain_at_the_second_node(net: Devnet) -> None:
+    def other(method: str, _height: int, result: Any) -> Any:
+        if method == "status":
+            result["node_info"]["network"] = "other-1"
+        return result
+
+    async with rpc_proxy(net.rpc) as first, rpc_proxy(net.rpc, other, away=True) as second:
+        async with reader(net, first.url, second.url) as client:
+            await client.block(Height(1))
+            second.away = False
+            error = await until_raised(client.info)
+            assert f"{second.url} is of chain other-1, not {net.chain_id}" in error.what
+            with pytest.raises(ChainError, match="is of chain other-1"):
+                await client.block(Height(1))
+            with pytest.raises(ChainError, match="is of chain other-1"):
+                await client.tx.broadcast(b"")
+        async with reader(net, first.url, second.url) as client:
+            with pytest.raises(ChainError, match="is of chain other-1"):
+                await client.info()
+
+
+async def test_another_chain_at_the_second_nodes_grpc(net: Devnet) -> None:
+    def other(method: str, answer: bytes) -> bytes:
+        if method.endswith("/GetNodeInfo"):
+            found = node_pb2.GetNodeInfoResponse.FromString(answer)
+            found.default_node_info.network = b"other-1"
+            return found.SerializeToString()
+        return answer
+
+    async with (
+        rpc_proxy(net.rpc) as first,
+        rpc_proxy(net.rpc) as second,
+        grpc_proxy(net.grpc, other) as altered,
+        reader(net, first.url, second.url, grpcs=[net.grpc, altered]) as client,
+    ):
+        with pytest.raises(ChainError, match=f"{altered} is of chain other-1"):
+            await client.info()
+
+
+def other_header(height: int) -> Callable[[str, int, Any], Any]:
+    def alter(method: str, asked: int, result: Any) -> Any:
+        if (method, asked) == ("header", height):
+            result["header"]["app_hash"] = "11" * 32
+        return result
+
+    return alter
+
+
+async def test_two_nodes_with_other_hashes(net: Devnet) -> None:
+    async with (
+        rpc_proxy(net.rpc) as first,
+        rpc_proxy(net.rpc, other_header(7)) as second,
+        reader(net, first.url, second.url) as client,
+    ):
+        assert (await client.block(Height(6))).height == 6
+        with pytest.raises(ChainError, match="block 7: chain node") as caught:
+            await client.block(Height(7))
+        assert first.url in caught.value.what
+        assert second.url in caught.value.what
+        assert "until a person has looked" in caught.value.remedy
+        assert not isinstance(caught.value, ChainUnavailableError)
+        for call in (client.info, lambda: client.block(Height(6)), lambda: client.tx.broadcast(b"")):
+            with pytest.raises(ChainError, match="block 7: chain node"):
+                await call()
+
+
+async def test_a_node_that_is_behind_is_compared_later(net: Devnet) -> None:
+    async with (
+        rpc_proxy(net.rpc) as first,
+        rpc_proxy(net.rpc, other_header(7), behind=10_000) as second,
+        reader(net, first.url, second.url) as client,
+    ):
+        for height in range(1, 10):
+            await client.block(Height(height))
+        await client.info()
+        second.behind = 0
+        assert "block 7: chain node" in (await until_raised(client.info)).what
+
+
+async def test_a_node_that_is_away_is_compared_later(net: Devnet) -> None:
+    async with (
+        rpc_proxy(net.rpc) as first,
+        rpc_proxy(net.rpc, other_header(7), away=True) as second,
+        reader(net, first.url, second.url) as client,
+    ):
+        for height in range(1, 10):
+            await client.block(Height(height))
+        await client.info()
+        second.away = False
+        assert "block 7: chain node" in (await until_raised(client.info)).what
+
+
+async def test_what_was_seen_before_counts_at_the_next_node_too(net: Devnet) -> None:
+    def forked(method: str, height: int, result: Any) -> Any:
+        if method == "block" and height == 8:
+            result["block"]["header"]["last_block_id"]["hash"] = "11" * 32
+        return result
+
+    async with (
+        rpc_proxy(net.rpc) as first,
+        rpc_proxy(net.rpc, forked) as second,
+        reader(net, first.url, second.url) as client,
+    ):
+        await client.block(Height(7))
+        first.away = True
+        with pytest.raises(ChainError, match=f"block 7: chain node {first.url} says .*{second.url} says 1111"):
+            await client.block(Height(8))
+
+
+async def test_environments_must_agree(net: Devnet) -> None:
+    def other(method: str, answer: bytes) -> bytes:
+        if method.endswith("/EpochInfo"):
+            found = inference_pb2.QueryEpochInfoResponse.FromString(answer)
+            found.latest_epoch.index += 1
+            return found.SerializeToString()
+        return answer
+
+    async with rpc_proxy(net.rpc) as first, rpc_proxy(net.rpc) as second, grpc_proxy(net.grpc, other) as altered:
+        async with reader(net, first.url, second.url, grpcs=[net.grpc, altered]) as client:
+            with pytest.raises(ChainError, match=r"block 5: chain node .* says epoch 0, .* says epoch 1"):
+                await client.environment(Height(5))
+        async with reader(net, first.url, second.url) as client:
+            assert (await client.environment(Height(5))).schedule.index == 0
+
+
+async def test_one_node_is_ones_own_and_the_other_is_verified(net: Devnet) -> None:
+    async with rpc_proxy(net.rpc) as first, rpc_proxy(net.rpc) as second, reader(net, first.url, second.url) as client:
+        client.endpoints.nodes[1].verify = True
+        await client.block(Height(4))
+        first.away = True
+        assert (await client.block(Height(5))).height == 5
+    assert any(asked.startswith("commit 6") for asked in second.asked)

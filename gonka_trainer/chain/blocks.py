@@ -64,7 +64,7 @@ def parse_block(block: Any, results: Any) -> tuple[Header, Block]:
         transactions = [base64.b64decode(text, validate=True) for text in block["block"]["data"]["txs"] or ()]
         outcomes = [_result(raw) for raw in results["txs_results"] or ()]
         results_height, block_hash = int(results["height"]), digest(block["block_id"]["hash"])
-    except (KeyError, TypeError, ValueError, AttributeError, binascii.Error) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, binascii.Error) as error:
         raise DecodeError(f"not a block of CometBFT 0.38: {type(error).__name__} {error}") from error
     if results_height != header.height:
         raise DecodeError(f"block is of height {header.height}, its results are of {results_height}")

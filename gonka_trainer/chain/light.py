@@ -121,7 +121,7 @@ def parse_validators(rows: Sequence[Any]) -> ValidatorSet:
             )
             for row in rows
         )
-    except (KeyError, TypeError, ValueError, AttributeError, binascii.Error) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, binascii.Error) as error:
         raise DecodeError(f"not validators of CometBFT 0.38: {type(error).__name__} {error}") from error
     if any(member.power <= 0 for member in members):
         raise DecodeError("a validator without voting power")
@@ -133,19 +133,28 @@ def parse_commit(raw: Any) -> Commit:
     try:
         return Commit(
             height=Height(int(raw["height"])),
-            round=int(raw["round"]),
+            round=_round(raw["round"]),
             block_hash=digest(raw["block_id"]["hash"]),
             block_id=block_id_message(raw["block_id"]),
             votes=tuple(_vote(signature) for signature in raw["signatures"]),
         )
-    except (KeyError, TypeError, ValueError, AttributeError, binascii.Error) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, binascii.Error) as error:
         raise DecodeError(f"not a commit of CometBFT 0.38: {type(error).__name__} {error}") from error
 
 
 def _vote(raw: dict[str, Any]) -> Vote | None:
     if int(raw["block_id_flag"]) != _COMMITTED:
         return None
-    return Vote(time_ns(raw["timestamp"]), base64.b64decode(raw["signature"] or "", validate=True))
+    moment = time_ns(raw["timestamp"])
+    if moment < 0:
+        raise ValueError("a vote from before 1970")
+    return Vote(moment, base64.b64decode(raw["signature"] or "", validate=True))
+
+
+def _round(number: Any) -> int:
+    if not 0 <= int(number) < 1 << 31:
+        raise ValueError("no number of a round")
+    return int(number)
 
 
 def vote_bytes(chain_id: str, commit: Commit, vote: Vote) -> bytes:

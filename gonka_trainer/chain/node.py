@@ -34,6 +34,7 @@ from gonka_trainer.types import Height
 _INFERENCE: Final = "/inference.inference.Query/"
 _VALIDATORS_PAGE: Final = 100
 _MAX_VALIDATORS: Final = 10_000
+_MAX_HEIGHT: Final = (1 << 62) - 1
 _LATEST: Final = re.compile(r"latest height: (\d+)")
 _NOT_SOUND: Final = "use another node; this one is not sound"
 
@@ -98,14 +99,14 @@ class ChainNode:
             index = (said.get("other") or {}).get("tx_index")
             return NodeStatus(
                 chain_id=printable(str(said["network"])),
-                height=Height(int(sync["latest_block_height"])),
-                earliest_height=Height(int(sync["earliest_block_height"])),
+                height=_height(sync["latest_block_height"]),
+                earliest_height=_height(sync["earliest_block_height"]),
                 time_ns=time_ns(sync["latest_block_time"]),
                 syncing=bool(sync["catching_up"]),
                 comet_version=printable(str(said.get("version", ""))),
                 tx_index={"on": True, "off": False}.get(str(index)),
             )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise UnknownAnswerError(self.name, "status", f"{type(error).__name__} {error}") from error
 
     async def grpc_chain_id(self) -> str:
@@ -165,7 +166,7 @@ class ChainNode:
             raw = await self.rpc.call(f"validators?height={height}&page={page}&per_page={_VALIDATORS_PAGE}")
             try:
                 found, total = list(raw["validators"]), int(raw["total"])
-            except (KeyError, TypeError, ValueError) as error:
+            except (KeyError, TypeError, ValueError, OverflowError) as error:
                 raise UnknownAnswerError(self.name, "validators", f"{type(error).__name__} {error}") from error
             rows, page = rows + found, page + 1
             if not found or total > _MAX_VALIDATORS:
@@ -227,3 +228,10 @@ class ChainNode:
         except NodeAnswerError:
             return 0
         return answer.earliest_store_height
+
+
+def _height(number: Any) -> Height:
+    """Read a height; ValueError or OverflowError for what no chain has: it would be acted on and sent."""
+    if not 0 <= int(number) <= _MAX_HEIGHT:
+        raise ValueError("no height of a block")
+    return Height(int(number))

@@ -124,6 +124,7 @@ _BY_TEXT: Final = (
     (b"authorization not found", "authz", 2),
     (b"authorization expired", "authz", 6),
 )
+_MAX_SEQUENCE: Final = (1 << 63) - 1  # no account gets so far: a node may say anything
 _EXPECTED: Final = re.compile(rb"expected (\d{1,20}), got (\d{1,20})")
 
 
@@ -158,7 +159,8 @@ def spent(refusal: Refusal) -> bool:
 def expected_sequence(refusal: Refusal) -> int | None:
     """Return the sequence that the node says it expects, if it says one."""
     found = _EXPECTED.search(refusal.log)
-    return int(found.group(1)) if found else None
+    sequence = int(found.group(1)) if found else _MAX_SEQUENCE
+    return sequence if sequence < _MAX_SEQUENCE else None
 
 
 def as_error(refusal: Refusal, sender: str, gas_limit: int = 0) -> ChainError:

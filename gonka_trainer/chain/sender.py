@@ -23,7 +23,16 @@ from gonka_trainer.chain.refusals import Cure, Refusal, as_error, cure, from_tex
 from gonka_trainer.chain.sentlog import Pending, SentLog
 from gonka_trainer.chain.sequences import Sequences, Style
 from gonka_trainer.chain.service import Account
-from gonka_trainer.chain.transactions import Fee, Message, Ordering, Signer, build, exec_message, gas_limit
+from gonka_trainer.chain.transactions import (
+    Fee,
+    Message,
+    Ordering,
+    Signer,
+    build,
+    build_to_simulate,
+    exec_message,
+    gas_limit,
+)
 from gonka_trainer.chain.transport import NodeAnswerError
 from gonka_trainer.chain.watcher import Included, Watcher
 from gonka_trainer.errors import ChainError, ChainUnavailableError
@@ -34,6 +43,7 @@ _LOG = logging.getLogger(__name__)
 
 _GAS_GUESS: Final = 200_000  # a message, for the fee that the simulation carries
 _GAS_STEP: Final = 1.5
+_MAX_GAS: Final = (1 << 63) - 1  # what a transaction can say: the node may answer anything
 _MAX_TRIES: Final = 4
 _MAX_RESEQUENCES: Final = 20
 _LATER_POLLS: Final = 20
@@ -184,8 +194,8 @@ class Sender:
         ordering = await self._sequences.next(info)
         signer = Signer(self._key, info.chain_id, await self._sequences.number())
         guess = self._fee(_GAS_GUESS * load.count)
-        gas = await self._chain.tx.simulate(build(load.messages, load.memo, guess, ordering, signer))
-        fee = self._fee(math.ceil(gas * effort.gas_factor))
+        gas = await self._chain.tx.simulate(build_to_simulate(load.messages, load.memo, guess, ordering, signer))
+        fee = self._fee(min(math.ceil(gas * effort.gas_factor), _MAX_GAS))
         if fee.amount > self.settings.fee_cap:
             raise ChainError(
                 f"a transaction would cost {fee.amount} {fee.denom}, more than chain.fee_cap = {self.settings.fee_cap}",

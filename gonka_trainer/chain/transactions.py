@@ -22,6 +22,7 @@ ASSIGN_TASK_TYPE: Final = b"/inference.inference.MsgAssignTrainingTask"
 _EXEC_RESPONSE_TYPE: Final = b"/cosmos.authz.v1beta1.MsgExecResponse"
 _PUBLIC_KEY_TYPE: Final = b"/cosmos.crypto.secp256k1.PubKey"
 _NANOSECONDS: Final = 1_000_000_000
+_SIGNATURE_BYTES: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +173,15 @@ def build(messages: Sequence[Message], memo: bytes, fee: Fee, ordering: Ordering
     auth_info = auth_info_bytes(signer.key.public_key, fee, ordering)
     signature = signer.key.sign(sign_document(body, auth_info, signer))
     return tx_pb2.TxRaw(body_bytes=body, auth_info_bytes=auth_info, signatures=[signature]).SerializeToString()
+
+
+def build_to_simulate(messages: Sequence[Message], memo: bytes, fee: Fee, ordering: Ordering, signer: Signer) -> bytes:
+    """Return the transaction with zeros for its signature: a simulation takes it, no node can bring it into a block."""
+    body = body_bytes(messages, memo, ordering)
+    auth_info = auth_info_bytes(signer.key.public_key, fee, ordering)
+    return tx_pb2.TxRaw(
+        body_bytes=body, auth_info_bytes=auth_info, signatures=[bytes(_SIGNATURE_BYTES)]
+    ).SerializeToString()
 
 
 def gas_limit(transaction: bytes) -> int:

@@ -158,7 +158,7 @@ class RpcNode:
         except (aiohttp.ClientError, TimeoutError) as error:
             reason = printable(str(error) or type(error).__name__)
             raise ChainUnavailableError(f"chain node {self.url} does not answer: {reason}", _CHECK_NODE) from error
-        except ValueError as error:  # a page: of a proxy whose node is down, or of a node without the method
+        except (ValueError, RecursionError) as error:  # a page: of a proxy whose node is down, or of a node without the method
             if status == _HTTP_NOT_FOUND:
                 raise NotServedError(f"chain node {self.url} has no {path.partition('?')[0]}", _CHECK_NODE) from error
             raise ChainUnavailableError(f"{self.url} does not answer as a CometBFT RPC does", _CHECK_NODE) from error
@@ -169,7 +169,8 @@ class RpcNode:
 
     async def _fetch(self, path: str) -> tuple[int, bytes]:
         assert self._session is not None, "used outside `async with`"
-        async with self._session.get(f"{self.url}/{path}") as response:
+        # A redirection is not followed: it could lead to addresses that only this machine reaches.
+        async with self._session.get(f"{self.url}/{path}", allow_redirects=False) as response:
             chunks, size = [], 0
             async for chunk in response.content.iter_chunked(1 << 20):
                 size += len(chunk)

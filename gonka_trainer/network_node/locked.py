@@ -61,6 +61,9 @@ class LockedNode:
         """Do the next step towards what is wanted; NetworkNodeError when the network node cannot be asked."""
         if not self._wanted():
             return await self._give_back("no run wants the GPU")
+        others = ", ".join(who for who in self._gpu.holds if who != WHO)
+        if others:  # nobody trains meanwhile: requests may come
+            return await self._give_back(f"the GPU is held for {others}")
         capacity = await self._capacity()
         if capacity is None:
             return await self._give_back(f"no ML node of the network node serves {self._model}")

@@ -1,10 +1,13 @@
-"""A gRPC proxy between one host and its chain node, which can refuse a transaction or swallow it.
+"""What stands between one host and its chain node, which stays the real one.
 
-It forwards bytes by method path and understands nothing but BroadcastTx: the node behind it stays the real one.
+`BroadcastProxy` forwards gRPC by method path and can refuse a transaction or swallow it; `Gate` forwards connections
+and can be shut.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import hashlib
 from collections import Counter
 from types import TracebackType
@@ -82,3 +85,65 @@ class _Forward(grpc.GenericRpcHandler):  # type: ignore[type-arg]
             return await self._proxy.call(details.method, request, context)
 
         return grpc.unary_unary_rpc_method_handler(handle)
+
+
+class Gate:
+    """Forwards TCP connections to host:port; while shut, open ones are cut and new ones are closed at once."""
+
+    def __init__(self, target: str) -> None:
+        self._host, _, port = target.rpartition(":")
+        self._port = int(port)
+        self._pipes: set[asyncio.Task[None]] = set()
+        self._shut = False
+        self.address = ""
+
+    async def __aenter__(self) -> Gate:
+        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
+        self.address = f"127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.shut()
+        self._server.close()
+
+    def shut(self) -> None:
+        """Be a node that is away."""
+        self._shut = True
+        for pipe in self._pipes:
+            pipe.cancel()
+
+    def open(self) -> None:
+        """Be there again."""
+        self._shut = False
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        pipe = asyncio.ensure_future(self._forward(reader, writer))
+        self._pipes.add(pipe)
+        pipe.add_done_callback(self._pipes.discard)
+        with contextlib.suppress(asyncio.CancelledError, OSError):
+            await pipe
+        writer.close()
+
+    async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._shut:
+            return
+        there_reader, there_writer = await asyncio.open_connection(self._host, self._port)
+        try:
+            await asyncio.wait(
+                [
+                    asyncio.ensure_future(_copy(reader, there_writer)),
+                    asyncio.ensure_future(_copy(there_reader, writer)),
+                ],
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+        finally:
+            there_writer.close()
+
+
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(OSError):
+        while data := await reader.read(1 << 16):
+            writer.write(data)
+            await writer.drain()

@@ -6,10 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.harness import toy_net
+from gonka_trainer.cli.demo.stage import DemoHost
+from tests.e2e.harness import Net, toy_net
 from tests.e2e.reference import Reference
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+
+def check_cost(net: Net, host: DemoHost) -> None:
+    """At most four transactions a round and host, of less than 700 bytes each; the figures are printed."""
+    spoken = [t for t in net.transactions(host) if t["record"] != "Join"]
+    by_round = {number: [t["bytes"] for t in spoken if t["round"] == number] for number in range(3)}
+    print(host.name, {number: (len(sizes), sum(sizes)) for number, sizes in by_round.items()})
+    for number, sizes in by_round.items():
+        assert 1 <= len(sizes) <= 4, (number, spoken)  # who is late finds its attestation or root no longer needed
+        assert max(sizes) < 700
 
 
 @pytest.mark.parametrize(
@@ -38,3 +49,5 @@ async def test_all_hosts_post_the_reference_root_every_round(tmp_path: Path, cha
             assert reference.root() == r["root"]
         commits = [t for host in net.hosts for t in net.transactions(host) if t["record"] == "Commit"]
         assert len(commits) == 9
+        for host in net.hosts:
+            check_cost(net, host)

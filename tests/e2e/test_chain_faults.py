@@ -14,7 +14,7 @@ import pytest
 from gonka_trainer.app.accepted import Accepted
 from gonka_trainer.manifest import WindowSpec
 from tests.e2e.harness import WINDOWS, CastStage, Net, toy_net
-from tests.e2e.proxy import BroadcastProxy
+from tests.e2e.proxy import BroadcastProxy, Gate
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -107,3 +107,39 @@ async def test_a_transaction_that_was_accepted_never_appears(tmp_path: Path) -> 
         await goes_on(net, 3)
         assert proxy.seen["swallowed"] > 1
         assert all(host.address in r["commitments"] for r in net.rounds(net.hosts[0]))
+
+
+OUTAGE_BLOCKS = 120
+"""Ten minutes of blocks of five seconds."""
+
+
+@pytest.mark.slow
+async def test_one_hosts_node_is_away_for_ten_minutes_of_blocks(tmp_path: Path) -> None:
+    """The others go on without it; it reads every block afterwards, and commits again in the run."""
+    async with AsyncExitStack() as stack:
+        gates: list[Gate] = []
+
+        async def before_start(stage: CastStage, _run: Accepted) -> None:
+            for old in (stage.chain.grpc, stage.chain.rpc.removeprefix("http://")):
+                gates.append(await stack.enter_async_context(Gate(old)))
+            edits = {stage.chain.grpc: gates[0].address, stage.chain.rpc.removeprefix("http://"): gates[1].address}
+            stage.edits["host-3"] = edits
+
+        net = await stack.enter_async_context(toy_net(tmp_path, rounds=6, min_weight=2, before_start=before_start))
+        first, _, away = net.hosts
+        await net.until_phase(away, 1, "train")
+        for gate in gates:
+            gate.shut()
+        gone = net.status(away)["height"]
+        there = gone + OUTAGE_BLOCKS
+        await net.until("the chain went on", lambda: net.status(first)["height"] >= there, 200)
+        assert net.status(away)["height"] <= gone + 2
+        for gate in gates:
+            gate.open()
+        await net.until("it has caught up", lambda: net.status(away)["height"] >= there, 60)
+        await net.until_ended()
+        await net.assert_single_words()
+        await net.assert_same_roots()
+        last = net.rounds(first)[-1]
+        assert away.address in last["included"]
+        assert [r["outcome"] for r in net.rounds(first)].count("final") == 6

@@ -14,6 +14,7 @@ from gonka_trainer.round.commands import (
     Halt,
     Keep,
     ProvePossession,
+    Publish,
     ReadEnvironment,
     Serve,
     Sync,
@@ -66,6 +67,11 @@ class Core:
             if event is not None:
                 self.tell(event)
 
+    def reads(self, block: BlockSeen) -> bool:
+        """Read a block without acting; whether a round is open then."""
+        self.block(block, acts=False)
+        return self.state.current is not None
+
     def answer(self, command: Command) -> Event | None:
         match command:
             case ReadEnvironment(height, _):
@@ -117,7 +123,7 @@ def documents(plan: Plan) -> dict[Digest, bytes]:
     return {environment_digest(e): encode_environment(e) for e in found}
 
 
-def compared(seed: int, every: int) -> int:
+def compared(seed: int, every: int, first: int = 0) -> int:
     """Start a second core at every so many openings of a world; the number of final rounds that both then saw."""
     plan = plan_of(seed)
     world = World(plan).run()
@@ -125,7 +131,7 @@ def compared(seed: int, every: int) -> int:
     local, rules = Local(someone.participant, someone.key), plan.params
     blocks = [b for b in world.chain.blocks if b.height >= rules.log_height]
     final = 0
-    for preimage in list(world.checkpoints)[::every]:
+    for preimage in list(world.checkpoints)[first::every]:
         covered = decode_roster(preimage)
         full = Core(world, local, initial(rules, local))
         for block in blocks:
@@ -157,6 +163,27 @@ def read_on(full: Core, start: Core, blocks: list[BlockSeen]) -> int:
 
 def test_a_start_from_a_checkpoint_is_as_good_as_having_read_everything() -> None:
     assert sum(compared(seed, every=3) for seed in range(12)) > 100
+
+
+def test_a_start_at_a_round_that_is_drawn_from_another_environment_than_the_final_one() -> None:
+    assert compared(17, every=100, first=6) > 1
+
+
+def test_a_host_without_memory_says_nothing_in_the_round_that_is_open() -> None:
+    plan = plan_of(3)
+    world = World(plan).run()
+    someone = plan.hosts[0]
+    local = Local(someone.participant, someone.key)
+    core, spoke = Core(world, local, initial(plan.params, local)), set()
+    blocks = [b for b in world.chain.blocks if b.height >= plan.params.log_height]
+    joined = next(b.height for b in blocks if core.reads(b) and local.key in core.state.current.roster.keys)
+    open_round = core.state.round
+    for block in blocks[joined + 1 - plan.params.log_height :]:
+        core.block(block, acts=True)
+        spoke |= {c.round for c in core.wanted if isinstance(c, Train)}
+        spoke |= {c.record.round for c in core.wanted if isinstance(c, Publish)}
+    assert spoke
+    assert min(spoke) > open_round
 
 
 @pytest.mark.slow

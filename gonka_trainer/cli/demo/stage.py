@@ -19,6 +19,7 @@ from gonka_trainer.errors import ChainError, UserError
 
 _FUNDS: Final = 10**15
 _START_SECONDS: Final = 60
+_WITH_ALLOW_LISTS: Final = ("0.2.11",)
 _STOP_SECONDS: Final = 15
 _CONFIG: Final = """\
 data_dir = "data"
@@ -107,6 +108,8 @@ class Stage:
     async def _devnet(self, accounts: list[str]) -> dict[str, Any]:
         flags = ["--home", str(self._out / "chain"), "--chain-version", self._chain_version]
         flags += ["--grpc", "127.0.0.1:0", "--rpc", "127.0.0.1:0", "--block-seconds", str(self._block_seconds)]
+        if self._chain_version in _WITH_ALLOW_LISTS:
+            flags += [f"--allow-training={flag.partition('=')[0]}" for flag in accounts if "=" in flag]
         process = await self._start("devnet", ["-m", "gonka_devnet", *flags, *accounts], self._out / "devnet.log")
         assert process.stdout is not None
         try:

@@ -335,6 +335,22 @@ async def test_our_sender(node: Node, chain: ChainClient, tmp_path: Path, ordere
     assert not list((tmp_path / "sent").iterdir())
 
 
+async def test_what_is_simulated_cannot_be_sent(node: Node, chain: ChainClient, tmp_path: Path) -> None:
+    """A node is asked what it costs before the fee cap is looked at: what it is given for that must be of no use."""
+    key, answers = await account(node, chain, tmp_path), []
+    ask = chain.tx.simulate
+
+    async def keep(transaction: bytes) -> int:
+        gas = await ask(transaction)
+        answers.append(await chain.tx.broadcast(transaction))
+        return gas
+
+    chain.tx.simulate = keep  # type: ignore[method-assign]
+    message = send_message(node.text(key), node.topic(), 1, node.denom)
+    await sender(node, chain, key, tmp_path / "sent").deliver(sha256(b"simulated"), [message])
+    assert [(answer.codespace, answer.code) for answer in answers] == [("sdk", 4)]
+
+
 async def test_one_that_timed_out_is_in_no_block(node: Node, chain: ChainClient) -> None:
     node.need("sends")
     key, topic = node.key(1), node.topic()

@@ -79,6 +79,23 @@ async def test_the_end_of_the_run_gives_the_places_back(
         assert not any(places.locks for places in node.nodes.values())
 
 
+async def test_while_another_holds_the_gpu_requests_may_come(
+    node: ManagerStandIn, manager: NodeManager, tmp_path: Path
+) -> None:
+    async with turns(tmp_path) as (gpu, worker):
+        locked = LockedNode(manager, gpu, "m", "a", lambda: True)
+        await locked.look()
+        await worker.start()
+        gpu.hold("proof of compute", "scheduled")
+        await locked.look()
+        assert not node.nodes["a"].locks
+        gpu.lift("proof of compute")
+        assert WHO in gpu.holds, "training could begin before the places are locked"
+        await locked.look()
+        assert not gpu.holds
+        assert len(node.nodes["a"].locks) == 3
+
+
 async def test_locks_that_the_network_node_forgot_are_taken_again(
     node: ManagerStandIn, manager: NodeManager, tmp_path: Path
 ) -> None:

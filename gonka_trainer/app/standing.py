@@ -35,6 +35,16 @@ class Standing:
     decision: Decision
 
 
+@dataclass(frozen=True, slots=True)
+class _Here:
+    """What this host has of a run. Read once a look: anybody can announce one run a thousand times."""
+
+    accepted: Accepted | None
+    begun: bool
+    left: bool
+    askers: frozenset[Address]
+
+
 class Standings:
     """Asks the list about every run that was found. `participant` is for whom this host speaks."""
 
@@ -76,7 +86,15 @@ class Standings:
     async def standings(self) -> tuple[Standing, ...]:
         """Return every run that is on chain or that this host is in, oldest first; several for one that several ask."""
         rules, found = self.rules(), self._finder.all()
-        return tuple([await self._standing(each, rules) for each in (*found, *self._not_found(found, rules))])
+        asked = (*found, *self._not_found(found, rules))
+        taken = self._runs.taken()
+        here = {run: self._here(run, taken) for run in {each.manifest_hash for each in asked}}
+        return tuple([await self._standing(each, rules, here[each.manifest_hash]) for each in asked])
+
+    def _here(self, run: Digest, taken: Collection[FoundRun]) -> _Here:
+        accepted = self._runs.get(run)
+        askers = frozenset(each.author for each in taken if each.manifest_hash == run)
+        return _Here(accepted, self._has_begun(accepted), self._runs.has_left(run), askers)
 
     def _not_found(self, found: Collection[FoundRun], rules: Rules) -> tuple[FoundRun, ...]:
         """Return the runs that this host is in and that were not found: a node without an index hides old ones.
@@ -92,36 +110,30 @@ class Standings:
             if (run.hash in taken or (run.hash in rules.accept and run.hash not in seen)) and self.needs_no_finding(run)
         )
 
-    async def _standing(self, found: FoundRun, rules: Rules) -> Standing:
-        accepted = self._runs.get(found.manifest_hash)
-        manifest = None if accepted is None else accepted.manifest
-        facts = await self._facts(found, accepted, rules)
+    async def _standing(self, found: FoundRun, rules: Rules, here: _Here) -> Standing:
+        manifest = None if here.accepted is None else here.accepted.manifest
+        facts = await self._facts(found, here, rules)
         decision = decide(found, manifest, rules, facts)
         if decision.answer is Answer.START and manifest is not None and not facts.begun:
             facts = replace(facts, corpus=await self._corpus.fault(manifest.data))
             decision = decide(found, manifest, rules, facts)
-        return Standing(found, accepted, decision)
+        return Standing(found, here.accepted, decision)
 
-    async def _facts(self, found: FoundRun, accepted: Accepted | None, rules: Rules) -> Facts:
+    async def _facts(self, found: FoundRun, here: _Here, rules: Rules) -> Facts:
         node = await self._info()
         vouched: bool | None = None
         if of_requester(found, rules) and found.author in rules.accept_from:
-            vouched = self._was_taken(found) or await self._finder.vouched(found)
+            # This very request was taken before: its signature was read then.
+            vouched = found.author in here.askers or await self._finder.vouched(found)
         return Facts(
             participant=self._participant,
             name=encode_address(self._participant, self._config.chain.prefix),
             chain_id=node.chain_id,
             training_module=node.training_module,
-            left=self._runs.has_left(found.manifest_hash),
-            begun=self._has_begun(accepted),
+            left=here.left,
+            begun=here.begun,
             by_grant=self._config.keys.speaks_by == "authz",
             vouched=vouched,
-        )
-
-    def _was_taken(self, found: FoundRun) -> bool:
-        """Whether this very request was taken before: its signature was read then."""
-        return any(
-            (each.manifest_hash, each.author) == (found.manifest_hash, found.author) for each in self._runs.taken()
         )
 
     def needs_no_finding(self, accepted: Accepted | None) -> bool:
@@ -142,10 +154,9 @@ class Standings:
         """Return a line for each run on chain; of several askers for one run the one that counts, if one does."""
         rules, lines = self.rules(), dict[Digest, tuple[int, TaskLine]]()
         for each in await self.standings():
-            line, worth = self._line(each, serving), _worth(each, rules)
-            held = lines.get(line.manifest_hash)
-            if held is None or worth > held[0]:
-                lines[line.manifest_hash] = (worth, line)
+            run, worth = each.found.manifest_hash, _worth(each, rules)
+            if run not in lines or worth > lines[run][0]:
+                lines[run] = (worth, self._line(each, serving))
         absent = sorted(run for run in rules.accept if run not in lines)
         return (
             *(line for _, line in lines.values()),

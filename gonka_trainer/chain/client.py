@@ -116,7 +116,8 @@ class ChainClient:
                 f"chain node {node.name} is at height {height} and was at {self._highest}",
                 "wait until it has caught up; if it was reset, it is another chain: start afresh",
             )
-        self._highest = height
+        if not node.verify:  # what a verified node says it is at has no proof: its blocks have
+            self._highest = height
         return NodeInfo(
             chain_id=status.chain_id,
             height=height,
@@ -126,6 +127,16 @@ class ChainClient:
             version=await self._node_version(),
             training_module=await self.has_training_module(),
         )
+
+    async def checked_info(self) -> NodeInfo:
+        """Return `info` for what is signed: of a node that is verified, height and time are of a block that was checked.
+
+        NotYetError while the node does not have the block that it says it is at.
+        """
+        info = await self.info()
+        if not self.endpoints.current.verify:
+            return info
+        return replace(info, time_ns=(await self.block(info.height)).time_ns)
 
     async def _meet(self) -> None:
         """Ask all nodes once, so that one of another chain is known from the start."""

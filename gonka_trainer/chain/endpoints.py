@@ -21,17 +21,22 @@ _T = TypeVar("_T")
 _FIRST_PAUSE_SECONDS: Final = 1.0
 _MAX_PAUSE_SECONDS: Final = 60.0
 _LAG_BLOCKS: Final = 5
+_STILL_SECONDS: Final = 30.0  # some blocks' time
 _PROBE_SECONDS: Final = 3.0
 
 
 @dataclass(slots=True)
 class _Standing:
-    """How a node has done: `pause_seconds` is 0 while it answers, else `reason` says why; `status` is its last one."""
+    """How a node has done: `pause_seconds` is 0 while it answers, else `reason` says why; `status` is its last one.
+
+    `risen_at` is when its height last rose, in the clock's seconds.
+    """
 
     pause_seconds: float = 0.0
     reason: str = ""
     again_at: float = 0.0
     status: NodeStatus | None = None
+    risen_at: float = 0.0
 
     @property
     def away(self) -> bool:
@@ -175,7 +180,8 @@ class Endpoints:
         self.same_chain(status.chain_id, node.name)
         if standing.away and node is not self._current:
             _LOG.info("chain node %s answers again, at block %d", node.name, status.height)
-        standing.pause_seconds, standing.status = 0.0, status
+        standing.pause_seconds = 0.0
+        self.note(node, status)
 
     def same_chain(self, found: str, where: str) -> None:
         """Take the first chain id that is seen as the chain's; stop everything at another one."""
@@ -189,20 +195,28 @@ class Endpoints:
             )
 
     def note(self, node: ChainNode, status: NodeStatus) -> None:
-        """Remember a status that was asked for elsewhere."""
-        self._standing[node].status = status
+        """Remember a node's status."""
+        standing = self._standing[node]
+        if standing.status is None or status.height > standing.status.height:
+            standing.risen_at = self._clock()
+        standing.status = status
 
     def _height(self, node: ChainNode) -> int:
         status = self._standing[node].status
         return status.height if status is not None else 0
 
     def _lags(self, node: ChainNode) -> bool:
-        """Whether the node is known to be behind the others, or to sync."""
-        status = self._standing[node].status
-        if status is None:
+        """Whether the node is known to be behind the others, or to sync.
+
+        The height that a verified node says has no proof: it counts against one's own only when that stands still.
+        """
+        standing = self._standing[node]
+        if standing.status is None:
             return False
-        best = max(self._height(each) for each in self.nodes if not self.is_away(each) or each is node)
-        return status.syncing or status.height < best - _LAG_BLOCKS
+        rises = not node.verify and self._clock() < standing.risen_at + _STILL_SECONDS
+        others = (each for each in self.others(node) if not self.is_away(each) and not (rises and each.verify))
+        best = max((self._height(each) for each in others), default=0)
+        return standing.status.syncing or standing.status.height < best - _LAG_BLOCKS
 
     def _is_out(self, node: ChainNode) -> bool:
         return self.is_away(node) or self._lags(node)

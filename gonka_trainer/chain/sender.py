@@ -187,7 +187,7 @@ class Sender:
     # -- building ---------------------------------------------------------------------------------------------------
 
     async def _prepare(self, load: _Load, effort: _Effort) -> tuple[Pending, Ordering]:
-        info = await self._chain.info()
+        info = await self._chain.checked_info()
         if info.syncing:
             raise ChainUnavailableError(f"the chain node is syncing, at height {info.height}", "wait until it is done")
         self._tidy(info)

@@ -69,7 +69,7 @@ class GpuTurns:
 
     @property
     def in_use(self) -> bool:
-        """Whether a process of the worker is alive."""
+        """Whether a process of the worker is alive, also of a run's that is just being left."""
         return self._trainer is not None and self._trainer.in_use
 
     @property
@@ -91,7 +91,7 @@ class GpuTurns:
         try:
             await self._turns(trainer)
         finally:
-            self._trainer, self._report = None, _unheard
+            self._report = _unheard  # the trainer stays: its worker may outlive this by the seconds that it takes to end
 
     async def _turns(self, trainer: Trainer) -> None:
         while True:
@@ -100,7 +100,8 @@ class GpuTurns:
             await trainer.vacate(self._stops.bound_seconds)
             if used:
                 self._freed(time.monotonic() - self._since)
-            await self._free.wait()
+            while self._holds:  # the lift that ended a wait may have been followed by a hold
+                await self._free.wait()
             trainer.admit()
 
     def _freed(self, seconds: float) -> None:

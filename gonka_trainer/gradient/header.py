@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from gonka_trainer.gradient.wire import Reader
 from gonka_trainer.types import (
     ADDRESS_BYTES,
     DIGEST_BYTES,
@@ -20,6 +19,7 @@ from gonka_trainer.types import (
     u32,
     u64,
 )
+from gonka_trainer.wire import Reader
 
 MAX_CHAIN_ID_BYTES: Final = 64
 MAX_NODE_BYTES: Final = 64

@@ -22,8 +22,8 @@ from gonka_trainer.gradient import digest
 from gonka_trainer.gradient.arrays import F32, LITTLE_F32, Buffer, as_bytes, check_vector, first_not_finite, size_bytes
 from gonka_trainer.gradient.layout import Layout, layout_root
 from gonka_trainer.gradient.parallel import in_order
-from gonka_trainer.gradient.wire import Reader
 from gonka_trainer.types import DIGEST_BYTES, GOOD, Digest, Fault, Verdict, sha256, u32, u64
+from gonka_trainer.wire import Reader
 
 STATE_HEADER_BYTES: Final = 3 * DIGEST_BYTES + 8 + 4
 

@@ -16,6 +16,7 @@ from typing import Final
 from gonka_trainer.controls import Gpu
 from gonka_trainer.errors import NetworkNodeError
 from gonka_trainer.network_node.admin import AdminApi, MlNode
+from gonka_trainer.network_node.claim import Claim
 
 _LOG: Final = logging.getLogger(__name__)
 WHO: Final = "network node"
@@ -44,21 +45,21 @@ class DrainedNode:
     ) -> None:
         self._admin = admin
         self._gpu = gpu
+        self._claim = Claim(gpu, WHO)
         self._node_id = node_id
         self._consent = consent
         self._mark = mark
         self._wanted = wanted
         self._was_drained = False
-        self._said = ""
 
     async def run(self, look_seconds: float = LOOK_SECONDS) -> None:
         """Look at the node again and again, until cancelled. A network node that does not answer changes nothing."""
-        self._gpu.hold(WHO, "the network node has not been asked yet")
+        self._claim.hold("the network node has not been asked yet")
         while True:
             try:
                 await self.look()
             except NetworkNodeError as error:
-                self._say(str(error))
+                self._claim.say(str(error))
             await asyncio.sleep(look_seconds)
 
     async def look(self) -> None:
@@ -70,16 +71,15 @@ class DrainedNode:
             await self._give_back(node)
         elif node.drained:
             self._note_drained()
-            self._say(f"ML node {node.id} is drained: the GPU is free for training")
-            self._gpu.lift(WHO)
+            self._claim.lift(f"ML node {node.id} is drained: the GPU is free for training")
         elif self._was_drained:
-            self._wait(f"ML node {node.id} was enabled by somebody else: the network node has the GPU again")
+            self._claim.hold(f"ML node {node.id} was enabled by somebody else: the network node has the GPU again")
         elif not node.enabled:
-            self._wait(f"ML node {node.id} is disabled; that takes effect at the next start of proof of compute")
+            self._claim.hold(f"ML node {node.id} is disabled; that takes effect at the next start of proof of compute")
         elif self._consent:
             await self._disable(node)
         else:
-            self._wait(f"not done: {effects(node)}; agree by gpu.accept_lost_epoch = true")
+            self._claim.hold(f"not done: {effects(node)}; agree by gpu.accept_lost_epoch = true")
 
     def _note_drained(self) -> None:
         """Keep that the disabling took effect: whoever enables the node from here on takes the GPU back."""
@@ -88,12 +88,12 @@ class DrainedNode:
         self._was_drained = True
 
     async def _disable(self, node: MlNode) -> None:
-        self._wait(effects(node))
+        self._claim.hold(effects(node))
         self._mark.write_text(node.id)  # first the mark: a node that is marked and enabled is merely enabled again
         await self._admin.disable(node.id)
 
     async def _give_back(self, node: MlNode) -> None:
-        self._wait("no run wants the GPU")
+        self._claim.hold("no run wants the GPU")
         self._was_drained = False
         if not self._mark.exists():
             return
@@ -102,12 +102,3 @@ class DrainedNode:
             await self._admin.enable(node.id)
             _LOG.info("ML node %s is enabled again: the network node starts inference on it now", node.id)
         self._mark.unlink(missing_ok=True)
-
-    def _wait(self, why: str) -> None:
-        self._say(why)
-        self._gpu.hold(WHO, why)
-
-    def _say(self, text: str) -> None:
-        if text != self._said:
-            _LOG.info("%s", text)
-        self._said = text

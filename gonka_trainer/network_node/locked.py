@@ -14,6 +14,7 @@ from typing import Final
 
 from gonka_trainer.controls import Gpu
 from gonka_trainer.errors import NetworkNodeError
+from gonka_trainer.network_node.claim import Claim
 from gonka_trainer.network_node.manager import Capacity, Lock, NodeManager
 
 _LOG: Final = logging.getLogger(__name__)
@@ -32,11 +33,11 @@ class LockedNode:
     def __init__(self, manager: NodeManager, gpu: Gpu, model: str, node_id: str, wanted: Callable[[], bool]) -> None:
         self._manager = manager
         self._gpu = gpu
+        self._claim = Claim(gpu, WHO)
         self._model = model
         self._node_id = node_id
         self._wanted = wanted
         self._locks: list[Lock] = []
-        self._said = ""
 
     @property
     def locks(self) -> tuple[Lock, ...]:
@@ -45,16 +46,16 @@ class LockedNode:
 
     async def run(self, look_seconds: float = LOOK_SECONDS) -> None:
         """Look again and again until cancelled; then the GPU is held and every place given back."""
-        self._gpu.hold(WHO, "the network node has not been asked yet")
+        self._claim.hold("the network node has not been asked yet")
         try:
             while True:
                 try:
                     await self.look()
                 except NetworkNodeError as error:  # what it cannot be asked it cannot be trusted to keep away
-                    self._wait(str(error))
+                    self._claim.hold(str(error))
                 await asyncio.sleep(look_seconds)
         finally:
-            self._gpu.hold(WHO, "the daemon ends")
+            self._claim.hold("the daemon ends")
             await self._close()
 
     async def look(self) -> None:
@@ -70,7 +71,7 @@ class LockedNode:
         if capacity.status != _SERVING:
             return await self._give_back(f"ML node {capacity.node_id} is in {capacity.status or 'an unknown state'}")
         if capacity.lock_count < len(self._locks):  # the network node was restarted and knows nothing of them
-            self._wait(f"the network node has forgotten locks on ML node {capacity.node_id}")
+            self._claim.hold(f"the network node has forgotten locks on ML node {capacity.node_id}")
             await self._gpu.vacated()
             self._locks.clear()
         await self._take(capacity)
@@ -88,11 +89,10 @@ class LockedNode:
                 break
             self._locks.append(lock)
         if 0 < capacity.max_concurrent <= len(self._locks):
-            self._say(f"all {len(self._locks)} places of ML node {capacity.node_id} are locked: the GPU is free")
-            self._gpu.lift(WHO)
+            self._claim.lift(f"all {len(self._locks)} places of ML node {capacity.node_id} are locked: the GPU is free")
         else:
             held = f"{len(self._locks)} of {capacity.max_concurrent} places of ML node {capacity.node_id}"
-            self._wait(f"{held} are locked; waiting for the requests that hold the others")
+            self._claim.hold(f"{held} are locked; waiting for the requests that hold the others")
 
     async def _capacity(self) -> Capacity | None:
         """Return the node's line: of the locked one, of the named one, else of the first that does inference."""
@@ -104,7 +104,7 @@ class LockedNode:
 
     async def _give_back(self, why: str) -> None:
         """Have training leave, and only then let requests come back."""
-        self._wait(why)
+        self._claim.hold(why)
         await self._gpu.vacated()
         while self._locks:
             await self._manager.release(self._locks[-1])
@@ -116,12 +116,3 @@ class LockedNode:
                 await self._give_back("the daemon ends")
         except (NetworkNodeError, TimeoutError) as error:
             _LOG.warning("%d locks were not given back: %s", len(self._locks), error)
-
-    def _wait(self, why: str) -> None:
-        self._say(why)
-        self._gpu.hold(WHO, why)
-
-    def _say(self, text: str) -> None:
-        if text != self._said:
-            _LOG.info("%s", text)
-        self._said = text

@@ -15,6 +15,7 @@ from gonka_trainer.round.membership import KeyEntry, Membership, Place, Segment,
 from gonka_trainer.round.records import Join, decode_record, encode_record
 from gonka_trainer.round.summary import Seat
 from gonka_trainer.types import ADDRESS_BYTES, DIGEST_BYTES, Address, Digest, Height, sha256, u32, u64
+from gonka_trainer.wire import Reader
 
 _T = TypeVar("_T")
 _NONE: Final = b"\x00"
@@ -143,22 +144,8 @@ def _optional(address: Address | None) -> bytes:
     return _NONE if address is None else _SOME + address
 
 
-class _Reader:
-    """Reads fixed binary forms; DecodeError at the end of the bytes."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._at = 0
-
-    def raw(self, size: int) -> bytes:
-        part = self._data[self._at : self._at + size]
-        if len(part) != size:
-            raise DecodeError(f"a roster of {len(self._data)} bytes is cut short")
-        self._at += size
-        return part
-
-    def integer(self, size: int) -> int:
-        return int.from_bytes(self.raw(size), "big")
+class _Reader(Reader):
+    """Reads the parts of a roster."""
 
     def address(self) -> Address:
         return Address(self.raw(ADDRESS_BYTES))

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from gonka_trainer.errors import DecodeError
-from gonka_trainer.gradient.wire import Reader
 from gonka_trainer.round.environment import decode_environment, encode_environment
 from gonka_trainer.round.events import (
     BlobHeld,
@@ -23,6 +22,7 @@ from gonka_trainer.round.events import (
 from gonka_trainer.round.records import PlacedRecord, decode_record, encode_record
 from gonka_trainer.round.roster_bytes import decode_roster, encode_roster
 from gonka_trainer.types import ADDRESS_BYTES, DIGEST_BYTES, Address, Digest, Height, lp, u16, u32, u64
+from gonka_trainer.wire import Reader
 
 POSSESSION_BYTES: Final = 16
 

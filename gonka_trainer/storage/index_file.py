@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gonka_trainer.errors import DecodeError, StorageError
-from gonka_trainer.gradient.wire import Reader
 from gonka_trainer.ports import ChunkIndex
 from gonka_trainer.types import DIGEST_BYTES, sha256, u32
+from gonka_trainer.wire import Reader
 
 _MAGIC: Final = b"gti1"
 

@@ -21,12 +21,12 @@ from types import TracebackType
 from typing import Final, Self
 
 from gonka_trainer.errors import DecodeError, StorageError
-from gonka_trainer.gradient.wire import Reader
 from gonka_trainer.round.events import Event
 from gonka_trainer.storage.event_codec import decode_event, encode_event
 from gonka_trainer.storage.files import storage_error, sync_directory, write_all, write_atomic
 from gonka_trainer.storage.lock import DirectoryLock
 from gonka_trainer.types import DIGEST_BYTES, Digest, lp, sha256, u32, u64
+from gonka_trainer.wire import Reader
 
 MAX_PAYLOAD_BYTES: Final = 64 << 20
 

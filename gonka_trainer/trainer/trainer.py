@@ -182,7 +182,8 @@ class Trainer:
         One that `vacate` gave up is made again once workers are admitted.
         """
         while True:
-            await self._admitted.wait()
+            while not self.admitted:  # a wait that was woken by `admit` may go on after a further `bar`
+                await self._admitted.wait()
             if self._starting is None or self._starting.done():
                 self._starting = asyncio.create_task(self._process.link())
                 self._starting.add_done_callback(_say_failure)

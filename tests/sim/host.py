@@ -28,6 +28,7 @@ from gonka_trainer.round.events import (
     EnvironmentRead,
     Event,
     PossessionProved,
+    Resumed,
     StateComputed,
     StateSynced,
     UpdateReady,
@@ -378,16 +379,19 @@ class Host:
     def gives_state(self, root: Digest) -> bool:
         return self.up and root in self.states
 
-    def jumped(self) -> bool:
-        """Whether the last final round ended behind a gap, of which this host has no summary."""
-        return self.state.final is not None and self.state.final.number not in self.summaries
+    def finals(self) -> dict[int, tuple[Digest | None, Digest]]:
+        """Every final round that this host knows of -> (base root, root); None for the base of one behind a gap."""
+        settled = [event.roster.settled for event in self.journal if isinstance(event, Resumed)]
+        known: dict[int, tuple[Digest | None, Digest]] = {s.number: (None, s.root) for s in settled if s is not None}
+        seen = {s.round: (s.base_root, s.root) for s in self.summaries.values() if s.root is not None}
+        return {**known, **seen}
 
     def do_keep(self, command: Keep) -> None:
-        here = [s for s in self.summaries.values() if s.root is not None and s.root in self.states]
-        if here and not self.jumped():
-            last = max(here, key=lambda s: s.round)
-            wanted = {root for root in (last.base_root, last.root) if root in self.states}
-            if not wanted <= set(command.roots) or command.blobs_from > last.round:
-                raise Broken(f"{self.plan.name}: round {last.round} is final and here, and its bytes may go already")
+        here = {number: roots for number, roots in self.finals().items() if roots[1] in self.states}
+        if here:
+            last = max(here)
+            wanted = {root for root in here[last] if root is not None and root in self.states}
+            if not wanted <= set(command.roots) or command.blobs_from > last:
+                raise Broken(f"{self.plan.name}: round {last} is final and here, and its bytes may go already")
         self.states = {r: t for r, t in self.states.items() if r in command.roots}
         self.blobs = {c: r for c, r in self.blobs.items() if r >= command.blobs_from}

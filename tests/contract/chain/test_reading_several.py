@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +13,16 @@ from devnet_process import Devnet, devnet, eventually, golden_key, topic_address
 from reading_proxy import grpc_proxy, reader, rpc_proxy
 
 from gonka_trainer._pb.gonka_trainer.chain.v1 import inference_pb2, node_pb2
+from gonka_trainer.chain.address import encode_address
+from gonka_trainer.chain.client import ChainClient
+from gonka_trainer.chain.endpoints import Endpoints
+from gonka_trainer.chain.keys import AccountKey
+from gonka_trainer.chain.node import ChainNode, NodeAddress, NodeStatus
+from gonka_trainer.chain.sender import Sender, SendSettings
+from gonka_trainer.chain.sentlog import FileSentLog
+from gonka_trainer.chain.transactions import send_message
 from gonka_trainer.errors import ChainError, ChainUnavailableError
-from gonka_trainer.types import Height
+from gonka_trainer.types import Height, sha256
 
 NOBODY = "127.0.0.1:1"
 
@@ -227,3 +236,92 @@ async def test_one_node_is_ones_own_and_the_other_is_verified(net: Devnet) -> No
         first.away = True
         assert (await client.block(Height(5))).height == 5
     assert any(asked.startswith("commit 6") for asked in second.asked)
+
+
+async def test_a_verified_node_that_boasts_takes_nothing_over(net: Devnet) -> None:
+    """Its height has no proof: one's own node is not left for it while it goes on, and waits for no such block."""
+    net.fault("blocks", on=False)
+    boast = {"on": True}
+
+    def far_ahead(method: str, _height: int, result: Any) -> Any:
+        if method == "status" and boast["on"]:
+            result["sync_info"]["latest_block_height"] = str(net.height() + 1_000_000)
+        return result
+
+    try:
+        async with rpc_proxy(net.rpc) as own, rpc_proxy(net.rpc, far_ahead) as other:
+            addresses = [NodeAddress(net.grpc, own.url), NodeAddress(net.grpc, other.url, verify=True)]
+            async with ChainClient(addresses[0], others=addresses[1:], tend_seconds=0.05) as client:
+                assert (await client.info()).height == net.height()
+                assert client.endpoints.current.name == own.url
+                own.away = True
+                await until_asked(client, other.url)
+                own.away = boast["on"] = False
+                await until(lambda: client.endpoints.current.name == own.url)
+                assert (await client.info()).height == net.height(), "what was boasted is not waited for"
+    finally:
+        net.fault("blocks", on=True)
+
+
+async def until_asked(client: ChainClient, name: str) -> None:
+    """Ask for the client's status until this node gives it."""
+    async with asyncio.timeout(30):
+        while client.endpoints.current.name != name:
+            await client.info()
+
+
+async def test_ones_own_node_that_stands_still_is_left_for_a_verified_one() -> None:
+    now, behind, ahead = 0.0, stub("own", 100), stub("other", 200, verify=True)
+    endpoints = Endpoints([behind, ahead], lambda: now)
+    await endpoints.tend(0)
+    assert endpoints.current is behind
+    now = 31.0
+    await endpoints.tend(0)
+    assert endpoints.current is ahead
+    behind.at = 101
+    await endpoints.tend(0)
+    assert endpoints.current is behind
+
+
+class Still(ChainNode):
+    """A node of which only the height is asked."""
+
+    at = 0
+
+    async def status(self) -> NodeStatus:
+        return NodeStatus("chain-1", Height(self.at), Height(1), 0, False, "", None)
+
+    async def grpc_chain_id(self) -> str:
+        return "chain-1"
+
+
+def stub(name: str, height: int, verify: bool = False) -> Still:
+    node = Still(NodeAddress(NOBODY, f"http://{name}:1", verify), 1.0)
+    node.at = height
+    return node
+
+
+async def test_a_false_time_or_height_spoils_no_transaction(net: Devnet, tmp_path: Path) -> None:
+    """Timeouts, and from which block on one is looked for, come from a block that was checked."""
+    lie: dict[str, str] = {"latest_block_time": "2050-01-01T00:00:00Z"}
+
+    def false(method: str, _height: int, result: Any) -> Any:
+        if method == "status":
+            result["sync_info"].update(lie)
+        return result
+
+    key, log = AccountKey.from_bytes(golden_key("carol").secret), FileSentLog(tmp_path)
+    async with rpc_proxy(net.rpc, false) as proxy, reader(net, proxy.url, verify=True) as client:
+        sender = Sender(client, key, log, SendSettings(poll_seconds=0.05))
+        text, digest = encode_address(key.address, "gonka"), sha256(b"false time")
+        message = send_message(text, topic_address("several"), 1, "ngonka")
+        async with asyncio.timeout(60):
+            receipt, _ = await sender.deliver(digest, [message])
+        assert receipt.height <= net.height()
+        lie["latest_block_height"] = str(net.height() + 1_000_000)
+        sending = asyncio.create_task(sender.deliver(digest, [message]))
+        await until(lambda: any(asked.startswith("block 100") for asked in proxy.asked) or bool(list(tmp_path.iterdir())))
+        assert not list(tmp_path.iterdir()), "nothing is signed that waits for a block that may never be"
+        lie.clear()
+        async with asyncio.timeout(60):
+            assert (await sending)[0].height > receipt.height

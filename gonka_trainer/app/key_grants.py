@@ -10,6 +10,7 @@ What is needed follows from the settings and the run's carrier:
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -30,6 +31,7 @@ from gonka_trainer.types import Address
 _NANOSECONDS: Final = 1_000_000_000
 _SOON_NS: Final = 14 * 24 * 3600 * _NANOSECONDS
 _GRANT_DAYS: Final = 365
+_LAST_SECOND: Final = 221_845_392_000  # the year 9000
 _RECORDS: Final = 10_000  # what commands here grant at once: some 2,000 rounds
 _RECORD_GAS: Final = 150_000  # a rough price for one record, for amounts to suggest
 _LOW_RECORDS: Final = 500
@@ -75,7 +77,8 @@ class Asked:
     def line(self, command: str) -> str:
         """Return a whole command line of the chain's program, to be run where the granter's key is."""
         chain = self.config.chain
-        line = f"inferenced tx {command} --chain-id {self.chain_id} --node {chain.rpc} --gas auto --gas-adjustment 1.4"
+        chain_id = shlex.quote(self.chain_id)  # a node said it, and a person will paste the line into a shell
+        line = f"inferenced tx {command} --chain-id {chain_id} --node {chain.rpc} --gas auto --gas-adjustment 1.4"
         return line + (f" --gas-prices {chain.gas_price}{chain.denom}" if Decimal(chain.gas_price) else "")
 
 
@@ -191,11 +194,16 @@ async def _delegate(
 
 
 def _end(now_ns: int) -> datetime:
-    return datetime.fromtimestamp(now_ns // _NANOSECONDS, UTC) + timedelta(days=_GRANT_DAYS)
+    return _moment(now_ns) + timedelta(days=_GRANT_DAYS)
 
 
 def _day(time_ns: int) -> str:
-    return f"{datetime.fromtimestamp(time_ns // _NANOSECONDS, UTC):%Y-%m-%d %H:%M} UTC"
+    return f"{_moment(time_ns):%Y-%m-%d %H:%M} UTC"
+
+
+def _moment(time_ns: int) -> datetime:
+    """Return a node's time; one that no calendar has becomes the nearest that is safe to reckon with."""
+    return datetime.fromtimestamp(min(max(time_ns // _NANOSECONDS, 0), _LAST_SECOND), UTC)
 
 
 def _until(expires_ns: int | None, now_ns: int) -> str:

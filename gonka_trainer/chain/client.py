@@ -129,7 +129,7 @@ class ChainClient:
         )
 
     async def checked_info(self) -> NodeInfo:
-        """Return `info` for what is signed: of a node that is verified, height and time are of a block that was checked.
+        """Return `info` for what is signed: of a verified node, height and time are of a block that was checked.
 
         NotYetError while the node does not have the block that it says it is at.
         """

@@ -92,19 +92,23 @@ def write_secret(path: Path, content: bytes) -> None:
         raise ConfigError(f"{path} exists already", "name another file; a key is never overwritten") from error
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror}", "name a file in a writable folder") from error
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    sync_folder(path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        sync_folder(path.parent)
+    except OSError as error:
+        path.unlink(missing_ok=True)  # half a key is none, and would be in the way of the next try
+        raise ConfigError(f"{path} cannot be written: {error.strerror}", "make room on the disk") from error
 
 
 def replace_secret(path: Path, content: bytes) -> None:
     """Put a file of mode 0600 in the place of the former one: after a crash there is one of the two, whole."""
     beside = path.with_name(f".{path.name}.new")
-    beside.unlink(missing_ok=True)
-    write_secret(beside, content)
     try:
+        beside.unlink(missing_ok=True)
+        write_secret(beside, content)
         beside.replace(path)
         sync_folder(path.parent)
     except OSError as error:

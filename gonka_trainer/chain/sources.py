@@ -33,6 +33,7 @@ _LOG = logging.getLogger(__name__)
 _URI: Final = re.compile(rb"gonka-trainer:manifest/([0-9a-f]{64})(?:\?url=([!-~]{0,400}))?")
 _INDEX_LAG_BLOCKS: Final = 10
 _MAX_SCAN_BLOCKS: Final = 10_000
+_MAX_HEIGHT: Final = (1 << 62) - 1  # beyond, a node refuses the very question
 _PRINTABLE: Final = range(0x21, 0x7F)
 
 
@@ -89,7 +90,7 @@ class MemoTaskSource:
             _LOG.warning("the index gives no hint: announcements before block %d are not found", tip - _MAX_SCAN_BLOCKS)
         reach = _MAX_SCAN_BLOCKS if hinted is None else _INDEX_LAG_BLOCKS
         newest = set(map(Height, range(max(start, tip - reach), tip + 1)))
-        return sorted(newest | (hinted or set()))
+        return sorted(newest | {height for height in hinted or () if start <= height <= tip})
 
     async def _announced(self, carrier: MemoCarrier, height: Height) -> list[FoundRun]:
         try:
@@ -126,6 +127,8 @@ class KvTaskSource:
 
     def _run(self, task: inference_pb2.TrainingTask) -> FoundRun | None:
         announce = parse_manifest_uri(task.config.datasets.train)
+        if not 0 < task.created_at_block_height <= _MAX_HEIGHT:
+            return None
         if announce is None or (self._accept is not None and announce.manifest_hash not in self._accept):
             return None
         try:

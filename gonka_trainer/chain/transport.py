@@ -158,7 +158,7 @@ class RpcNode:
         except (aiohttp.ClientError, TimeoutError) as error:
             reason = printable(str(error) or type(error).__name__)
             raise ChainUnavailableError(f"chain node {self.url} does not answer: {reason}", _CHECK_NODE) from error
-        except (ValueError, RecursionError) as error:  # a page: of a proxy whose node is down, or of a node without the method
+        except (ValueError, RecursionError) as error:  # a page: of a proxy, or for a method that is not there
             if status == _HTTP_NOT_FOUND:
                 raise NotServedError(f"chain node {self.url} has no {path.partition('?')[0]}", _CHECK_NODE) from error
             raise ChainUnavailableError(f"{self.url} does not answer as a CometBFT RPC does", _CHECK_NODE) from error

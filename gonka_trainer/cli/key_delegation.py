@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from decimal import ROUND_CEILING, Decimal, InvalidOperation
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +13,7 @@ from gonka_trainer.app.accepted import Accepted
 from gonka_trainer.app.key_delegation import Terms, read_slip, sign_record, write_slip
 from gonka_trainer.app.key_delegation import broadcast as broadcast_slip
 from gonka_trainer.app.leaving import publish_record
-from gonka_trainer.app.opening import open_client
+from gonka_trainer.app.opening import decimal_setting, open_client
 from gonka_trainer.app.rules import parse_address
 from gonka_trainer.chain.transactions import Fee
 from gonka_trainer.chain.watcher import Included
@@ -34,10 +34,12 @@ from gonka_trainer.cli.options import (
 from gonka_trainer.config import ChainConfig
 from gonka_trainer.errors import ConfigError
 from gonka_trainer.round.records import Delegate, Revoke
+from gonka_trainer.text import printable
 from gonka_trainer.types import Height
 
 _OFFLINE = "With --offline: "
 _WAIT_BLOCKS = 30
+_MOST = (1 << 63) - 1
 
 
 def delegate(
@@ -53,14 +55,18 @@ def delegate(
     denom: Denom = "ngonka",
     gas_price: GasPrice = "0",
     offline: Annotated[Path | None, typer.Option(help="Sign only, into this new file, for `keys broadcast`.")] = None,
-    account_number: Annotated[int, typer.Option(help=_OFFLINE + "the account's number on chain.")] = -1,
-    sequence: Annotated[int, typer.Option(help=_OFFLINE + "the account's next sequence.")] = -1,
-    height: Annotated[int, typer.Option(help=_OFFLINE + "the height of a recent block.")] = 0,
-    gas: Annotated[int, typer.Option(help=_OFFLINE + "the gas limit.")] = 200_000,
-    fee: Annotated[int, typer.Option(help=_OFFLINE + "the fee in the smallest unit; -1: gas times price.")] = -1,
+    account_number: Annotated[
+        int, typer.Option(min=-1, max=_MOST, help=_OFFLINE + "the account's number on chain.")
+    ] = -1,
+    sequence: Annotated[int, typer.Option(min=-1, max=_MOST, help=_OFFLINE + "the account's next sequence.")] = -1,
+    height: Annotated[int, typer.Option(min=0, max=_MOST, help=_OFFLINE + "the height of a recent block.")] = 0,
+    gas: Annotated[int, typer.Option(min=1, max=_MOST, help=_OFFLINE + "the gas limit.")] = 200_000,
+    fee: Annotated[
+        int, typer.Option(min=-1, help=_OFFLINE + "the fee in the smallest unit; -1: gas times price.")
+    ] = -1,
     fee_granter: Annotated[str, typer.Option(help=_OFFLINE + "who pays the fee, if not the account.")] = "",
-    good_until: Annotated[int, typer.Option(help=_OFFLINE + "the last block that may hold it; 0: any.")] = 0,
-    task: Annotated[int, typer.Option(help=_OFFLINE + "the run's task, on carrier kv.")] = 0,
+    good_until: Annotated[int, typer.Option(min=0, max=_MOST, help=_OFFLINE + "the last block that may hold it; 0: any.")] = 0,
+    task: Annotated[int, typer.Option(min=0, max=_MOST, help=_OFFLINE + "the run's task, on carrier kv.")] = 0,
 ) -> None:
     """Let the daemon's key speak for the account of --key in a run; signed by that account, once.
 
@@ -92,10 +98,7 @@ def _send(
 
 
 def _fee(fee: int, gas: int, gas_price: str) -> int:
-    try:
-        return fee if fee >= 0 else int((gas * Decimal(gas_price)).to_integral_value(ROUND_CEILING))
-    except InvalidOperation as error:
-        raise ConfigError(f"--gas-price {gas_price!r:.40} is not a decimal number", "such as 0.25") from error
+    return fee if fee >= 0 else math.ceil(gas * decimal_setting(gas_price, "--gas-price"))
 
 
 def broadcast(
@@ -107,7 +110,7 @@ def broadcast(
 ) -> None:
     """Bring a transaction that was signed elsewhere on chain, and wait for its block."""
     slip = read_slip(file)
-    typer.echo(slip.says)
+    typer.echo(printable(slip.says))
     found = run_async(_broadcast(chain_config(grpc, rpc, slip.chain_id, prefix), file, wait_blocks))
     typer.echo(f"in block {found.height}")
 

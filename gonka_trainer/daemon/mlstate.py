@@ -42,7 +42,7 @@ class MlStateWatch:
         """Return the state, None without an answer that says one."""
         try:
             async with session.get(self._url, allow_redirects=False) as answer:
-                body: Any = json.loads(await answer.content.read(_MAX_ANSWER_BYTES))
+                body: Any = json.loads(await _whole(answer))
         except (aiohttp.ClientError, TimeoutError, ValueError, RecursionError):
             return None
         state = body.get("state") if isinstance(body, dict) else None
@@ -66,3 +66,13 @@ class MlStateWatch:
             self._silent = True
         if time.monotonic() - self._answered > _LOST_SECONDS:
             self._gpu.lift(HOLDER)
+
+
+async def _whole(answer: aiohttp.ClientResponse) -> bytes:
+    """Return the body, however many pieces it comes in; one that is too long is cut, and no JSON then."""
+    body = b""
+    async for piece in answer.content.iter_any():
+        body += piece
+        if len(body) > _MAX_ANSWER_BYTES:
+            break
+    return body

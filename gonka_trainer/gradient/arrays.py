@@ -9,11 +9,14 @@ import numpy.typing as npt
 
 F32: TypeAlias = npt.NDArray[np.float32]
 U8: TypeAlias = npt.NDArray[np.uint8]
+U16: TypeAlias = npt.NDArray[np.uint16]
+U32: TypeAlias = npt.NDArray[np.uint32]
 I8: TypeAlias = npt.NDArray[np.int8]
 Buffer: TypeAlias = bytes | bytearray | memoryview | U8
 """Bytes of a chunk or blob, wherever they lie (a memory map too)."""
 
 LITTLE_F32 = np.dtype("<f4")
+LITTLE_U16 = np.dtype("<u2")
 
 
 def check_vector(name: str, vector: F32, elements: int) -> None:

@@ -19,6 +19,7 @@ from numba.extending import intrinsic
 
 from gonka_trainer.gradient.arrays import F32, U8
 from gonka_trainer.gradient.kernels import BLOCK, compiled
+from gonka_trainer.gradient.kernels_int4 import BLOCK4
 
 _TILE: Final = 8 * BLOCK
 
@@ -59,6 +60,18 @@ def step_f32() -> Any:
     return compiled(_SIGNATURE, _step_with(numba.njit(_add_f32)))
 
 
+@cache
+def step_bf16() -> Any:
+    """Return the kernel for bf16 chunks."""
+    return compiled(_SIGNATURE, _step_with(numba.njit(_add_bf16)))
+
+
+@cache
+def step_int4() -> Any:
+    """Return the kernel for int4 chunks."""
+    return compiled(_SIGNATURE, _step_with(numba.njit(_add_int4)))
+
+
 @intrinsic  # type: ignore[untyped-decorator]
 def _pointer(_: Any, address: Any) -> Any:
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
@@ -85,6 +98,32 @@ def _add_f32(mean: Any, address: Any, elements: Any, start: Any, coefficient: An
     values = carray(_pointer(address + np.uint64(4 * start)), mean.size, np.float32)
     for j in range(mean.size):
         mean[j] = mean[j] + coefficient * values[j]
+
+
+def _add_bf16(mean: Any, address: Any, elements: Any, start: Any, coefficient: Any) -> None:
+    halves = carray(_pointer(address + np.uint64(2 * start)), mean.size, np.uint16)
+    for j in range(mean.size):
+        mean[j] = mean[j] + coefficient * np.uint32(np.uint32(halves[j]) << np.uint32(16)).view(np.float32)
+
+
+def _add_int4(mean: Any, address: Any, elements: Any, start: Any, coefficient: Any) -> None:
+    first = start // BLOCK4
+    blocks = (mean.size + BLOCK4 - 1) // BLOCK4
+    halves = carray(_pointer(address + np.uint64(2 * first)), blocks, np.uint16)
+    behind = np.uint64(2 * ((elements + BLOCK4 - 1) // BLOCK4) + start // 2)
+    pairs = carray(_pointer(address + behind), (mean.size + 1) // 2, np.uint8)
+    for block in range(blocks):
+        scale = np.uint32(np.uint32(halves[block]) << np.uint32(16)).view(np.float32)
+        out = mean[block * BLOCK4 : block * BLOCK4 + BLOCK4]
+        packed = pairs[block * (BLOCK4 // 2) : block * (BLOCK4 // 2) + BLOCK4 // 2]
+        for j in range(out.size // 2):
+            pair = np.int32(packed[j])
+            low, high = ((pair & 15) ^ 8) - 8, ((pair >> 4) ^ 8) - 8
+            out[2 * j] = out[2 * j] + coefficient * (np.float32(low) * scale)
+            out[2 * j + 1] = out[2 * j + 1] + coefficient * (np.float32(high) * scale)
+        if out.size & 1:
+            low = ((np.int32(packed[out.size // 2]) & 15) ^ 8) - 8
+            out[out.size - 1] = out[out.size - 1] + coefficient * (np.float32(low) * scale)
 
 
 def _step_with(add: Any) -> Any:

@@ -99,8 +99,8 @@ class AdminApi:
     async def _call(self, method: str, path: str) -> Any:
         assert self._session is not None, "used outside `async with`"
         try:
-            async with self._session.request(method, self.url + path) as response:
-                body, status = await response.content.read(_MAX_ANSWER_BYTES), response.status
+            async with self._session.request(method, self.url + path, allow_redirects=False) as response:
+                body, status = await _whole(response), response.status
         except (aiohttp.ClientError, TimeoutError) as error:
             reason = printable(str(error) or type(error).__name__)
             raise NetworkNodeUnavailableError(f"network node {self.url} does not answer: {reason}", _CHECK) from error
@@ -108,8 +108,18 @@ class AdminApi:
             raise NetworkNodeError(f"network node {self.url} answers {method} {path} with {status}: {printable(body)}")
         try:
             return json.loads(body)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise NetworkNodeError(f"{self.url}{path} does not answer with JSON", _CHECK) from error
+
+
+async def _whole(response: aiohttp.ClientResponse) -> bytes:
+    """Return the body, however many pieces it comes in; one that is too long is cut, and no JSON then."""
+    body = bytearray()
+    async for piece in response.content.iter_any():
+        body += piece
+        if len(body) > _MAX_ANSWER_BYTES:
+            break
+    return bytes(body)
 
 
 def _node(entry: Any) -> MlNode:

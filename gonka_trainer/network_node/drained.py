@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from gonka_trainer.controls import Gpu
-from gonka_trainer.errors import NetworkNodeError
+from gonka_trainer.errors import NetworkNodeError, StorageError
 from gonka_trainer.network_node.admin import AdminApi, MlNode
 from gonka_trainer.network_node.claim import Claim
 
@@ -35,13 +35,13 @@ def effects(node: MlNode) -> str:
 class DrainedNode:
     """Holds the GPU until the ML node is drained, and enables the node again when no run wants the GPU any more.
 
-    `mark` is a file that says that this daemon disabled the node (and whether that took effect): only then it enables
-    it. `wanted` says whether a run
-    is to train now.
+    `mark` is a file that says which node this daemon disabled (and whether that took effect): only that one it enables.
+    `wanted` says whether a run is to train now, None while that is not known: a daemon that has just been started must
+    not enable a node on which it is going to train, since that would cost a further epoch.
     """
 
     def __init__(
-        self, admin: AdminApi, gpu: Gpu, node_id: str, consent: bool, mark: Path, wanted: Callable[[], bool]
+        self, admin: AdminApi, gpu: Gpu, node_id: str, consent: bool, mark: Path, wanted: Callable[[], bool | None]
     ) -> None:
         self._admin = admin
         self._gpu = gpu
@@ -58,16 +58,23 @@ class DrainedNode:
         while True:
             try:
                 await self.look()
-            except NetworkNodeError as error:
+            except (NetworkNodeError, StorageError) as error:
                 self._claim.say(str(error))
             await asyncio.sleep(look_seconds)
 
     async def look(self) -> None:
-        """Do the next step towards what is wanted; NetworkNodeError when the network node cannot be asked."""
+        """Do the next step towards what is wanted.
+
+        NetworkNodeError when the network node cannot be asked, StorageError when the mark cannot be read or written.
+        """
+        await self._give_back_former()
         node = await self._admin.node(self._node_id)
-        if self._mark.exists() and self._mark.read_text().endswith(_DRAINED):  # also before a restart of the daemon
+        if self._read_mark().endswith(_DRAINED):  # also before a restart of the daemon
             self._was_drained = True
-        if not self._wanted():
+        wanted = self._wanted()
+        if wanted is None:
+            self._claim.hold("it is not known yet whether a run wants the GPU")
+        elif not wanted:
             await self._give_back(node)
         elif node.drained:
             self._note_drained()
@@ -84,12 +91,12 @@ class DrainedNode:
     def _note_drained(self) -> None:
         """Keep that the disabling took effect: whoever enables the node from here on takes the GPU back."""
         if not self._was_drained and self._mark.exists():
-            self._mark.write_text(self._node_id + _DRAINED)
+            self._write_mark(self._node_id + _DRAINED)
         self._was_drained = True
 
     async def _disable(self, node: MlNode) -> None:
         self._claim.hold(effects(node))
-        self._mark.write_text(node.id)  # first the mark: a node that is marked and enabled is merely enabled again
+        self._write_mark(node.id)  # first the mark: a node that is marked and enabled is merely enabled again
         await self._admin.disable(node.id)
 
     async def _give_back(self, node: MlNode) -> None:
@@ -102,3 +109,30 @@ class DrainedNode:
             await self._admin.enable(node.id)
             _LOG.info("ML node %s is enabled again: the network node starts inference on it now", node.id)
         self._mark.unlink(missing_ok=True)
+
+    async def _give_back_former(self) -> None:
+        """Enable the ML node that this daemon disabled when the settings named another one than now."""
+        former = self._read_mark().removesuffix(_DRAINED)
+        if former in {"", self._node_id}:
+            return
+        self._claim.hold(f"ML node {former} was disabled for training, gpu.node is {self._node_id} now")
+        await self._gpu.vacated()
+        for node in await self._admin.nodes():
+            if node.id == former and not node.enabled:
+                await self._admin.enable(former)
+                _LOG.info("ML node %s is enabled again", former)
+        self._mark.unlink(missing_ok=True)
+
+    def _read_mark(self) -> str:
+        try:
+            return self._mark.read_text()
+        except FileNotFoundError:
+            return ""
+        except (OSError, ValueError) as error:
+            raise StorageError(f"{self._mark}: cannot be read: {error}", "mend or remove it") from error
+
+    def _write_mark(self, text: str) -> None:
+        try:
+            self._mark.write_text(text)
+        except OSError as error:
+            raise StorageError(f"{self._mark}: {error.strerror}", "is the disk full?") from error

@@ -171,3 +171,16 @@ async def test_restricted_sends_leave_no_memo_carrier(net: Devnet) -> None:
         assert found.sends_restricted is not memo
         assert ("memo" in carriers(found)) is memo
         assert any("until block 1000000" in text for text in warnings(settings(net), found)) is not memo
+
+
+async def test_a_height_that_goes_back_while_it_is_found_out(net: Devnet) -> None:
+    asked: list[str] = []
+
+    def back(method: str, _height: int, result: Any) -> Any:
+        asked.append(method)
+        if method == "status" and asked.count("status") > 1:
+            result["sync_info"]["latest_block_height"] = "1"
+        return result
+
+    async with rpc_proxy(net.rpc, back) as proxy, reader(net, proxy.url) as client:
+        assert (await discover(client, SIGNER)).block_seconds is None

@@ -20,6 +20,7 @@ from gonka_trainer.chain.keys import AccountKey
 from gonka_trainer.chain.node import ChainNode, NodeAddress, NodeStatus
 from gonka_trainer.chain.sender import Sender, SendSettings
 from gonka_trainer.chain.sentlog import FileSentLog
+from gonka_trainer.chain.sources import KvTaskSource, MemoTaskSource
 from gonka_trainer.chain.transactions import send_message
 from gonka_trainer.errors import ChainError, ChainUnavailableError
 from gonka_trainer.types import Height, sha256
@@ -320,8 +321,34 @@ async def test_a_false_time_or_height_spoils_no_transaction(net: Devnet, tmp_pat
         assert receipt.height <= net.height()
         lie["latest_block_height"] = str(net.height() + 1_000_000)
         sending = asyncio.create_task(sender.deliver(digest, [message]))
-        await until(lambda: any(asked.startswith("block 100") for asked in proxy.asked) or bool(list(tmp_path.iterdir())))
+        await until(lambda: any(asked.startswith("block 100") for asked in proxy.asked) or any(tmp_path.iterdir()))
         assert not list(tmp_path.iterdir()), "nothing is signed that waits for a block that may never be"
         lie.clear()
         async with asyncio.timeout(60):
             assert (await sending)[0].height > receipt.height
+
+
+async def test_heights_that_a_node_makes_up_are_not_asked_for(net: Devnet) -> None:
+    """A call that every node refuses would count as a node that does not answer, and others would be asked instead."""
+    uri = f"gonka-trainer:manifest/{'ab' * 32}".encode()
+    tasks = inference_pb2.QueryTrainingTaskAllResponse()
+    for created in (0, 1 << 63, (1 << 64) - 1):
+        task = tasks.tasks.add(id=1 + len(tasks.tasks), created_at_block_height=created)
+        task.requested_by, task.config.datasets.train = golden_key("alice").address().encode(), uri
+    found = node_pb2.GetTxsEventResponse(total=3)
+    for height in (-5, 0, 1 << 40):
+        found.tx_responses.add(height=height)
+    answers = {
+        "/cosmos.tx.v1beta1.Service/GetTxsEvent": found.SerializeToString(),
+        "/inference.inference.Query/TrainingTaskAll": tasks.SerializeToString(),
+    }
+    async with (
+        grpc_proxy(net.grpc, **answers) as grpc_at,
+        rpc_proxy(net.rpc) as proxy,
+        reader(net, proxy.url, grpcs=[grpc_at]) as client,
+    ):
+        assert await MemoTaskSource(client, None).runs(Height(1)) == ()
+        assert await KvTaskSource(client, None).runs(Height(1)) == ()
+        assert not client.endpoints.is_away(client.endpoints.current)
+        heights = [int(asked.split()[1]) for asked in proxy.asked if asked.startswith("block ")]
+        assert all(0 < height <= net.height() for height in heights), heights

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -15,7 +16,8 @@ from gonka_trainer.daemon.gpu import GpuTurns
 from gonka_trainer.errors import NetworkNodeError, NetworkNodeUnavailableError
 from gonka_trainer.network_node.admin import AdminApi
 from gonka_trainer.network_node.drained import WHO, DrainedNode
-from tests.support.network_node import AdminStandIn, admin_stand_in
+from tests.support.network_node import AdminNode, AdminStandIn, admin_stand_in
+from tests.support.pieces import in_pieces
 
 
 @pytest.fixture
@@ -204,3 +206,63 @@ async def test_who_enables_the_node_while_the_daemon_is_down_keeps_it(
         await after_restart.look()
         assert "enabled by somebody else" in gpu.holds[WHO]
         assert node.requests.count("disable node1") == 1
+
+
+async def test_an_answer_that_comes_in_pieces_is_read_whole() -> None:
+    body = json.dumps([AdminNode(f"node{number}").entry() for number in range(40)]).encode()
+    async with in_pieces(body) as node, AdminApi(node.url, timeout_seconds=3) as admin:
+        assert [each.id for each in await admin.nodes()][-1] == "node39"
+
+
+async def test_a_restart_in_mid_run_gives_nothing_back_before_the_run_is_known(
+    node: AdminStandIn, admin: AdminApi, tmp_path: Path
+) -> None:
+    (tmp_path / "mark").write_text("node1 drained")
+    node.nodes["node1"].enabled = False
+    node.poc_start()
+    wanted: list[bool | None] = [None]
+    async with turns(tmp_path) as (gpu, _):
+        after_restart = DrainedNode(admin, gpu, "node1", True, tmp_path / "mark", lambda: wanted[0])
+        await after_restart.look()
+        assert WHO in gpu.holds
+        wanted[0] = True
+        await after_restart.look()
+        assert WHO not in gpu.holds
+        assert node.requests == ["list"] * 2, "the epoch would be lost for nothing"
+
+
+async def test_a_node_that_the_settings_name_no_more_is_given_back(
+    node: AdminStandIn, admin: AdminApi, tmp_path: Path
+) -> None:
+    async with turns(tmp_path) as (gpu, _):
+        await share(admin, gpu, tmp_path / "mark", lambda: True).look()
+        node.poc_start()
+        now = DrainedNode(admin, gpu, "node2", True, tmp_path / "mark", lambda: True)
+        await now.look()
+        assert node.nodes["node1"].enabled
+        assert (tmp_path / "mark").read_text() == "node2"
+        node.poc_start()
+        await now.look()
+        assert WHO not in gpu.holds
+
+
+async def test_a_mark_of_a_node_that_is_gone_is_dropped(node: AdminStandIn, admin: AdminApi, tmp_path: Path) -> None:
+    (tmp_path / "mark").write_text("node7 drained")
+    async with turns(tmp_path) as (gpu, _):
+        await share(admin, gpu, tmp_path / "mark", lambda: False).look()
+        assert not (tmp_path / "mark").exists()
+        assert set(node.requests) == {"list"}
+
+
+async def test_nothing_is_disabled_that_cannot_be_remembered(
+    node: AdminStandIn, admin: AdminApi, tmp_path: Path
+) -> None:
+    async with turns(tmp_path) as (gpu, _):
+        drained = share(admin, gpu, tmp_path / "nowhere" / "mark", lambda: True)
+        task = asyncio.create_task(drained.run(look_seconds=0.02))
+        await until(lambda: len(node.requests) > 4 or task.done())
+        assert not task.done()
+        assert WHO in gpu.holds
+        assert set(node.requests) == {"list"}
+        task.cancel()
+        await until(task.done)

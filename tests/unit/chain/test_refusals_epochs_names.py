@@ -74,7 +74,9 @@ def test_the_expected_sequence_is_read() -> None:
     assert refusals.expected_sequence(REFUSALS["refused/sequence_too_low"]) == 5
     assert refusals.expected_sequence(REFUSALS["refused/memo_257"]) is None
     beyond = b"account sequence mismatch, expected 99999999999999999999, got 4: incorrect account sequence"
-    assert refusals.expected_sequence(refusals.Refusal("sdk", 32, beyond)) is None, "no account has it: it cannot be sent"
+    assert refusals.expected_sequence(refusals.Refusal("sdk", 32, beyond)) is None, (
+        "no account has it: it cannot be sent"
+    )
 
 
 def test_errors_say_what_to_do() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import io
 import json
 import os
@@ -19,6 +20,7 @@ from gonka_trainer.__main__ import main
 from gonka_trainer.chain.address import encode_address
 from gonka_trainer.chain.keys import AccountKey, load_key
 from gonka_trainer.chain.mnemonic import key_from_words
+from tests.support.tiny_run import make_run
 
 WORDS = "legal winner thank year wave sausage worth useful legal winner thank yellow"
 SECRET = bytes(range(101, 133))
@@ -215,3 +217,63 @@ def running(folder: Path) -> tuple[bool, str]:
     process.wait()
     text = (folder / "log").read_text()
     return "trying again" in text and "Fatal Python error: Aborted" in text, text
+
+
+OFFLINE = {"--account-number": "1", "--sequence": "2", "--height": "3", "--gas": "200000", "--gas-price": "0"}
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--gas-price", "NaN"),
+        ("--gas-price", "Infinity"),
+        ("--gas-price", "-1"),
+        ("--gas", "-1"),
+        ("--gas", str(1 << 64)),
+        ("--fee", "-2"),
+        ("--account-number", str(1 << 64)),
+        ("--sequence", str(1 << 64)),
+        ("--height", str(1 << 64)),
+        ("--good-until", "-1"),
+        ("--good-until", str(1 << 64)),
+        ("--task", str(1 << 64)),
+    ],
+)
+def test_numbers_that_no_transaction_has(tmp_path: Path, keys: Callable[..., str], option: str, value: str) -> None:
+    secret_file(tmp_path / "key", HEX)
+    make_run(tmp_path)
+    given = [text for pair in {**OFFLINE, option: value}.items() for text in pair]
+    speaker = encode_address(KEY.address, "gonka")
+    status = 1 if option == "--gas-price" else 2
+    said = keys(
+        "keys", "delegate", "manifest.json", speaker, "--key", "key", "--offline", "slip", *given, status=status
+    )
+    assert option in said
+    assert not (tmp_path / "slip").exists()
+
+
+def test_what_a_slip_says_of_itself_is_shown_without_control_characters(
+    tmp_path: Path, keys: Callable[..., str]
+) -> None:
+    secret_file(tmp_path / "key", HEX)
+    make_run(tmp_path)
+    given = [text for pair in OFFLINE.items() for text in pair]
+    speaker = encode_address(KEY.address, "gonka")
+    keys("keys", "delegate", "manifest.json", speaker, "--key", "key", "--offline", "slip", *given)
+    slip = json.loads((tmp_path / "slip").read_text())
+    (tmp_path / "slip").write_text(json.dumps({**slip, "says": "\x1b]0;\x07all is well"}))
+    said = keys("keys", "broadcast", "slip", "--grpc", "127.0.0.1:1", "--rpc", "http://127.0.0.1:1", status=1)
+    assert "\x07" not in said
+    assert "all is well" in said
+
+
+def test_a_disk_that_is_full_is_said(keys: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        said = keys("keys", "import", "key", given=HEX, status=1)
+    assert "key cannot be written: No space left" in said
+    assert leaks(said) == []
+    assert keys("keys", "import", "key", given=HEX), "no half of a file is in the way"

@@ -18,6 +18,7 @@ from gonka_trainer.ports import Block, ConfirmationPoc, NodeInfo, ProofOfCompute
 from gonka_trainer.round.environment import EpochSchedule
 from gonka_trainer.storage.stops import FileStops
 from gonka_trainer.types import ZERO_DIGEST, Height
+from tests.support.pieces import in_pieces
 
 pytestmark = pytest.mark.timeout(60)
 SCHEDULE = EpochSchedule(1, Height(100), 50, 4, 1, 4)
@@ -165,3 +166,12 @@ async def test_an_ml_node_that_turns_to_pow_gets_the_gpus(turns: GpuTurns) -> No
     assert ML_STATE in turns.holds  # not at once: it may be starting again
     task.cancel()
     await asyncio.wait((task,))
+
+
+async def test_a_state_that_comes_in_two_pieces_is_read_whole(turns: GpuTurns) -> None:
+    async with in_pieces(b'{"state": "POW"}') as node:
+        task = asyncio.create_task(MlStateWatch(node.url, turns, 0.01).run())
+        await until(lambda: turns.holds.get(ML_STATE) == "the ML node's state is POW" or node.answered > 2)
+        assert turns.holds[ML_STATE] == "the ML node's state is POW"
+        task.cancel()
+        await asyncio.wait((task,))

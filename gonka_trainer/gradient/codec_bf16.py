@@ -1,0 +1,74 @@
+"""bfloat16: the upper half of each float32, rounded to nearest even, little-endian. Two bytes an element.
+
+Canonical: finite, within VALUE_BOUND, and zero is +0.0. Subnormals are kept. Source of the form: Intel, "BFLOAT16 -
+Hardware Numerics Definition" (2018), which flushes subnormals; here nothing is flushed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from gonka_trainer.errors import DecodeError
+from gonka_trainer.gradient import fused, kernels
+from gonka_trainer.gradient.arrays import F32, LITTLE_U16, U8, U16, Buffer
+from gonka_trainer.gradient.codec import VALUE_BOUND, BoundError, check_size, encodable
+from gonka_trainer.gradient.halves import NEGATIVE_ZERO, rounded_halves, widened
+
+_BOUND: Final = 0x5380
+"""The bits of VALUE_BOUND. Without their sign, bits of finite values grow with the value, and infinity and NaN are
+above all of them."""
+_MAGNITUDE: Final = 0x7FFF
+
+
+@dataclass(frozen=True, slots=True)
+class CodecBf16:
+    """bfloat16. Zero has one form, as in the f32 codec; what rounds to -0.0 is +0.0."""
+
+    name: str = "bf16"
+    version: int = 1
+
+    def encoded_bytes(self, elements: int) -> int:
+        """Return 2 bytes an element."""
+        return 2 * elements
+
+    def encode(self, values: F32) -> tuple[bytes, float]:
+        """Return bytes and sum of squares (`Codec.encode`)."""
+        halves = rounded_halves(encodable(values))
+        halves[halves == NEGATIVE_ZERO] = 0
+        return halves.astype(LITTLE_U16, copy=False).tobytes(), float(kernels.squares_f32()(widened(halves)))
+
+    def sum_squares(self, payload: Buffer, elements: int) -> float:
+        """Return the sum in float64: squares are exact, added left to right in blocks of 128, then over blocks."""
+        return float(kernels.squares_f32()(self.decode(payload, elements)))
+
+    def decode(self, payload: Buffer, elements: int) -> F32:
+        """Return the values (`Codec.decode`)."""
+        check_size(self, payload, elements)
+        halves = _view(payload, elements)
+        if elements and np.max(halves & _MAGNITUDE) > _BOUND:
+            raise BoundError(f"an element is not finite, or beyond {VALUE_BOUND:.0f}")
+        if (halves == NEGATIVE_ZERO).any():
+            raise DecodeError("an element is -0.0, which is not canonical")
+        return widened(halves)
+
+    def step(
+        self,
+        payloads: Sequence[U8],
+        coefficients: F32,
+        former: tuple[F32, F32],
+        new: tuple[F32, F32],
+        rate: np.float32,
+        mu: np.float32,
+    ) -> None:
+        """Do the outer step on a chunk (`Codec.step`)."""
+        for payload in payloads:
+            check_size(self, payload, new[0].size)
+        fused.run(fused.step_bf16(), payloads, coefficients, former, new, rate, mu)
+
+
+def _view(payload: Buffer, elements: int) -> U16:
+    return np.frombuffer(payload, dtype=LITTLE_U16, count=elements)

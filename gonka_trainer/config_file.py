@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, get_type_hints
+from urllib.parse import urlsplit
 
-from gonka_trainer.config import ChainConfig, Config, ControlConfig, GpuConfig
+from gonka_trainer.config import ChainConfig, Config, ControlConfig, GpuConfig, MlNodeConfig
 from gonka_trainer.errors import ConfigError
 from gonka_trainer.manifest.strict import build
 
@@ -121,9 +122,9 @@ def _check(config: Config, where: str) -> None:
             raise ConfigError(f"{where}: runs.accept: {number!r} is not 64 lower-case hex digits", _REMEDY)
     _check_gpu(config.gpu, config, where)
     _check_control(config.control, where)
-    if config.ml_node.bind:
-        endpoint(config.ml_node.bind, f"{where}: ml_node.bind")
     _check_url(config.ml_node.forward_to, "ml_node.forward_to", where)
+    if config.ml_node.bind:
+        _check_ml_node(config.ml_node, where)
 
 
 def _check_chain(chain: ChainConfig, where: str) -> None:
@@ -164,6 +165,21 @@ def _check_gpu(gpu: GpuConfig, config: Config, where: str) -> None:
         raise ConfigError(
             f"{where}: ml_node.bind with gpu.mode dedicated: a network node would drive GPUs that it must not have",
             'set gpu.mode = "ml-node"',
+        )
+
+
+def _check_ml_node(settings: MlNodeConfig, where: str) -> None:
+    host, port = endpoint(settings.bind, f"{where}: ml_node.bind")
+    own = {host, "127.0.0.1", "localhost", "::1"} if host in {"0.0.0.0", "::"} else {host}  # noqa: S104 - compared only
+    try:
+        behind = urlsplit(settings.forward_to)
+        circle = behind.port == port and behind.hostname in own
+    except ValueError as error:
+        raise ConfigError(f"{where}: ml_node.forward_to: {settings.forward_to!r} is not a URL", _REMEDY) from error
+    if circle:
+        raise ConfigError(
+            f"{where}: ml_node.forward_to {settings.forward_to} is ml_node.bind itself: calls would go in circles",
+            "name the real ML node, which listens elsewhere",
         )
 
 

@@ -41,10 +41,12 @@ class Chooser:
         self.standings = Standings(config, participant, chain, Finder(chain, task_sources(chain, None)), runs)
         self._documents = Documents(config, chain, sender)
         self._refused: dict[Digest, str] = {}
+        self.idle = False
+        """Whether the chain has answered, and there is no run to turn to; False while that is not known."""
 
     async def choose(self, over: Collection[Digest]) -> Accepted:
         """Return an allowed run that is on chain: one that is not over, else the last one, to serve it on."""
-        said = False
+        said, self.idle = False, False
         while True:
             candidates = await self._candidates(over)
             going = [run for run in candidates if run.hash not in over]
@@ -65,6 +67,7 @@ class Chooser:
 
     async def another(self, served: Digest, over: Collection[Digest]) -> None:
         """Return when an allowed run other than the one served, and not over, is on chain."""
+        self.idle = False
         while True:
             done = {served, *over}
             if any(run.hash not in done for run in await self._candidates(done)):
@@ -87,6 +90,7 @@ class Chooser:
             _LOG.warning("looking for runs: %s", error.what)
             return []
         self._tell(standings)
+        self.idle = all(run.hash in done for run in chosen)
         return sorted(chosen, key=lambda run: (run.manifest.start_height, run.hash))
 
     async def _fetch(self, standings: Collection[Standing]) -> bool:

@@ -42,7 +42,7 @@ _LOOK_SECONDS: Final = 2.0
 
 async def run_daemon(config: Config) -> None:
     """Serve the agreed runs, one at a time, until cancelled. UserError: somebody must mend something."""
-    prove_default_mode()
+    prove_default_mode(codecs=("f32",))  # a run proves its own codec before it uses it
     own_rendezvous(config.worker)
     passphrase = passphrase_of(config.keys)
     key = open_account(config.keys, passphrase)
@@ -74,6 +74,7 @@ class Daemon:
         self.gpu = GpuTurns(FileStops(config.data_path / "stops.json", config.gpu.stop_seconds))
         self._over: set[Digest] = set()
         self._serving: Accepted | None = None
+        self._host: RunHost | None = None
         self._task: asyncio.Task[Any] | None = None
         self._chain_id = config.chain.chain_id
         self.operations = Operations(config.data_path, self.gpu, self, self._end)
@@ -98,8 +99,11 @@ class Daemon:
                 self._serving = await self._chooser.choose(self._over)
                 await self._serve(self._serving)
 
-    def _in_run(self) -> bool:
-        return self._serving is not None and self._serving.hash not in self._over
+    def _in_run(self) -> bool | None:
+        """Whether a run is served that is not over, or soon will be; None while that is not known."""
+        if self._host is not None and self._host.served.over is False:
+            return True
+        return False if self._chooser.idle else None
 
     def _took(self, key: AccountKey, sender: Sender) -> None:
         """Speak with a new account key from now on, in runs to come too."""
@@ -116,9 +120,11 @@ class Daemon:
 
     async def _serve(self, accepted: Accepted) -> None:
         """Serve a run; once it is over or left, until another one can be served."""
+        self._host = None
         log = await open_known_log(self._config, self._chain, self._sender, accepted)
         log = metered(self._config, accepted.hash, run_id(accepted.manifest.chain_id, accepted.hash), log)
         host = RunHost(self._config, accepted, self._speaker, self._chain, log, self._runs, self.gpu, self._succession)
+        self._host = host
         _LOG.info("run %s (manifest %s)", accepted.manifest.name, accepted.hash.hex())
         with self.operations.serving(host.served, accepted.hash, accepted.manifest.name):
             await self._until_another(host, accepted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
@@ -34,6 +35,7 @@ class Finder:
         self._sources = sources
         self._wanted: dict[_Name, Sourced] = {}
         self._foreign: OrderedDict[_Name, Sourced] = OrderedDict()
+        self._looking = asyncio.Lock()  # the daemon looks, and whoever asks it for tasks
         self._looked = Height(1)
         self._sought: set[Digest] = set()
         self._vouched: dict[tuple[_Name, Height], bool] = {}
@@ -50,6 +52,10 @@ class Finder:
 
     async def look(self, hashes: Iterable[Digest], wanted: Callable[[FoundRun], bool]) -> None:
         """Look for what is new on chain. `hashes` are looked for from the beginning when they are named first."""
+        async with self._looking:
+            await self._look(hashes, wanted)
+
+    async def _look(self, hashes: Iterable[Digest], wanted: Callable[[FoundRun], bool]) -> None:
         new = set(hashes) - self._sought - {name[0] for name in self._wanted}
         if new:
             self._looked, self._sought = Height(1), self._sought | new

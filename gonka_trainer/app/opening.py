@@ -13,7 +13,7 @@ from gonka_trainer.chain.runlog import NO_GRANT_ON_MEMO
 from gonka_trainer.chain.sender import Sender, SendSettings
 from gonka_trainer.chain.sentlog import FileSentLog
 from gonka_trainer.config import ChainConfig, Config
-from gonka_trainer.errors import ConfigError
+from gonka_trainer.errors import ConfigError, StorageError
 from gonka_trainer.manifest import Manifest
 from gonka_trainer.ports import RunLog
 from gonka_trainer.types import Address, Digest, Height
@@ -48,7 +48,10 @@ def make_sender(
     client: ChainClient, chain: ChainConfig, key: AccountKey, folder: Path, acts_for: Address | None = None
 ) -> Sender:
     """Return a sender whose unfinished transactions are remembered in `folder`; `acts_for` as in `Sender`."""
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(f"{folder}: {error.strerror}", "name files and folders that can be written") from error
     return Sender(client, key, FileSentLog(folder), send_settings(chain), acts_for=acts_for)
 
 

@@ -15,6 +15,7 @@ from gonka_trainer.control.events import EventHub
 from gonka_trainer.controls import Gpu, HostEvent, TaskLine
 from gonka_trainer.errors import ConfigError, StorageError
 from gonka_trainer.storage.files import write_atomic
+from gonka_trainer.text import printable
 from gonka_trainer.types import Digest
 
 _LOG: Final = logging.getLogger(__name__)
@@ -42,6 +43,10 @@ class Served(Protocol):
     """What is asked of the run that is served."""
 
     ended: asyncio.Event
+
+    @property
+    def over(self) -> bool | None:
+        """Whether nothing is left to train there; None while that is not known."""
 
     def listen(self, tell: Callable[[str, Mapping[str, Any]], None]) -> None:
         """Have what happens in the run told here."""
@@ -75,7 +80,7 @@ class Operations:
         """Take up what the operator asked for before a restart; to be called before anything trains."""
         try:
             said = json.loads(self._mark.read_bytes())
-            self._asked, why = str(said["asked"]), str(said["why"])
+            self._asked, why = str(said["asked"]), printable(str(said["why"]))
         except FileNotFoundError:
             return
         except (OSError, ValueError, TypeError, KeyError) as error:
@@ -157,7 +162,7 @@ class Operations:
     @property
     def wants_gpus(self) -> bool:
         """Whether there is something to train that the operator has not paused, whoever else holds the GPUs."""
-        return not self._asked and self._served is not None and not self._served.ended.is_set()
+        return not self._asked and self._served is not None and self._served.over is False
 
     async def _drain(self) -> None:
         run = self._served

@@ -90,7 +90,7 @@ class AccountChange:
                 "a new account key waits, and keys.participant is empty: it would be taken for another participant",
                 "set keys.participant to the account that this daemon speaks for",
             )
-        key = load_key(next_key_path(config.keys), self._succession.passphrase)
+        key = await asyncio.to_thread(load_key, next_key_path(config.keys), self._succession.passphrase)
         folder, acts_for = sent_folder(config.data_path, key.address), acting_for(config, key)
         sender = make_sender(chain, config.chain, key, folder, acts_for)
         log = await open_run_log(chain, sender, run.manifest, run.manifest_hash)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from gonka_trainer.daemon.host import Host
 from gonka_trainer.daemon.report import Reporter
+from gonka_trainer.round.summary import Phase
 from gonka_trainer.types import Address
 
 _LOOK_SECONDS: Final = 0.2
@@ -45,6 +46,17 @@ class ServedRun:
     def status(self) -> Mapping[str, Any]:
         """Return what `status.json` says."""
         return {} if self._reporter is None else self._reporter.status
+
+    @property
+    def over(self) -> bool | None:
+        """Whether nothing is left to train: the run has ended, or was left. None before the journal is read."""
+        host = self._host
+        if host is None:
+            return None
+        state = host.state
+        if self.ended.is_set() or (state.phase is Phase.ENDED and state.final_root in state.own.states):
+            return True
+        return not host.wants_membership and not state.membership.is_member(self._participant)
 
     async def finish_training(self) -> int | None:
         """End the round in hand with what there is, and return its number when its blob is made; None: no training."""

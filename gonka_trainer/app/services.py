@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Final
 
 from gonka_trainer.app.operations import ErrorEvents, Operations
 from gonka_trainer.config import Config
@@ -17,6 +18,9 @@ from gonka_trainer.control.server import serve_control
 from gonka_trainer.control.service import ControlService
 from gonka_trainer.control.sharing import Patience
 from gonka_trainer.controls import Gpu
+
+_KILL_SECONDS: Final = 2.0
+"""A worker that does not leave is killed after gpu.stop_seconds: so long its end may take from there."""
 
 
 def control_socket(config: Config) -> Path:
@@ -35,7 +39,7 @@ async def serve_host(config: Config, operations: Operations, gpu: Gpu) -> AsyncI
         await stack.enter_async_context(serve_control(service, control_socket(config), _tcp(config)))
         if config.ml_node.bind:
             bind = endpoint(config.ml_node.bind, "ml_node.bind")
-            patience = Patience(leave=config.gpu.stop_seconds)
+            patience = Patience(leave=config.gpu.stop_seconds + _KILL_SECONDS)
             surface = serve_ml_node(operations, gpu, bind, config.ml_node.forward_to, patience)
             await stack.enter_async_context(surface)
         yield

@@ -13,13 +13,16 @@ from gonka_trainer.network_node.locked import LockedNode
 from gonka_trainer.network_node.manager import NodeManager
 
 _MARK = "ml-node-disabled"
+_LOCKS = "ml-node-locks"
 
 
-async def share_gpus(config: Config, gpu: Gpu, in_run: Callable[[], bool], wants_gpus: Callable[[], bool]) -> None:
+async def share_gpus(
+    config: Config, gpu: Gpu, in_run: Callable[[], bool | None], wants_gpus: Callable[[], bool]
+) -> None:
     """Hold and lift as the network node lets, until cancelled; returns at once in the modes that ask no network node.
 
-    `in_run` says whether a run is served that is not over, `wants_gpus` whether the operator lets it train, too: a
-    pause gives places for requests back, but not a drained ML node, which would cost a further epoch.
+    `in_run` says whether a run is served that is not over (None: not known yet), `wants_gpus` whether the operator lets
+    it train, too: a pause gives places for requests back, but not a drained ML node, which would cost a further epoch.
     """
     settings = config.gpu
     if settings.mode == "network-node-admin":
@@ -28,7 +31,8 @@ async def share_gpus(config: Config, gpu: Gpu, in_run: Callable[[], bool], wants
             await DrainedNode(admin, gpu, settings.node, settings.accept_lost_epoch, mark, in_run).run()
     elif settings.mode == "node-manager":
         async with NodeChannel(settings.manager) as channel:
-            await LockedNode(NodeManager(channel), gpu, settings.model, settings.node, wants_gpus).run()
+            manager, kept = NodeManager(channel), config.data_path / _LOCKS
+            await LockedNode(manager, gpu, settings.model, settings.node, wants_gpus, kept).run()
 
 
 async def ml_nodes(settings: GpuConfig) -> tuple[MlNode, ...]:

@@ -20,7 +20,7 @@ SHARED: Final = ("ml-node", "node-manager")
 
 
 async def yield_gpus(
-    config: Config, chain: Chain, gpu: GpuTurns, in_run: Callable[[], bool], wants_gpus: Callable[[], bool]
+    config: Config, chain: Chain, gpu: GpuTurns, in_run: Callable[[], bool | None], wants_gpus: Callable[[], bool]
 ) -> None:
     """Hold the GPUs for each proof of compute, while the ML node is in one, and as the network node lets.
 

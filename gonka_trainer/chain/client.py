@@ -22,7 +22,7 @@ from gonka_trainer.chain.endpoints import Endpoints
 from gonka_trainer.chain.headers import Header
 from gonka_trainer.chain.node import ChainNode, NodeAddress, NodeStatus
 from gonka_trainer.chain.service import TxService
-from gonka_trainer.chain.transport import Answer, GoneError, NodeAnswerError, NotYetError
+from gonka_trainer.chain.transport import Answer, GoneError, NodeAnswerError, NotYetError, UnknownAnswerError
 from gonka_trainer.chain.verifying import TrustedBlock, Verifier
 from gonka_trainer.errors import ChainError, ChainUnavailableError
 from gonka_trainer.ports import Block, NodeInfo, ProofOfCompute
@@ -65,6 +65,7 @@ class ChainClient:
         self.tx = TxService(self.endpoints, prefix)
         self._comparing = Comparing(self.endpoints)
         self._verifier = Verifier(trusted)
+        self._trusted_height = 0 if trusted is None else trusted.height
         self._stack = AsyncExitStack()
         self._tend_seconds = tend_seconds
         self._met = False
@@ -111,6 +112,11 @@ class ChainClient:
         await self._meet()
         node, status = await self.endpoints.ask(self._status)
         height = Height(status.height - 1 if node.verify else status.height)
+        if node.verify and height < self._trusted_height:
+            raise ChainUnavailableError(
+                f"chain node {node.name} can prove block {height}, chain.trusted_block is {self._trusted_height}",
+                "wait until it has caught up, or name another node in chain",
+            )
         if height < self._highest:
             raise ChainUnavailableError(
                 f"chain node {node.name} is at height {height} and was at {self._highest}",
@@ -255,8 +261,8 @@ class ChainClient:
             found = await other.environment(height, self.prefix)
         except (NotYetError, GoneError):
             return
-        except ChainUnavailableError as error:
-            self.endpoints.failed(other, error)
+        except (ChainUnavailableError, NodeAnswerError, UnknownAnswerError) as error:
+            self.endpoints.failed(other, error)  # it contradicts nothing, and must hold nothing up
             return
         if found != known[1]:
             raise self._comparing.differ(height, known[0].name, _shown(known[1]), other.name, _shown(found))

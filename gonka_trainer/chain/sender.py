@@ -130,16 +130,18 @@ class Sender:
 
         `digest` names the contents: after a restart the same digest finds what was sent before. Runs until it succeeds
         or is cancelled; ChainError when sending again cannot help. A cancelled one stays in the sent log. The data is
-        read by `transactions.responses`, whether the messages were in a MsgExec or not.
+        read by `transactions.responses`, whether the messages were in a MsgExec or not. The receipt's fee is that of
+        all tries that got into a block.
         """
         signed = [exec_message(self.text, messages)] if self.by_grant else messages
         load = _Load(digest, tuple(signed), memo, len(messages))
-        effort = _Effort(self.settings.gas_factor)
+        effort, paid = _Effort(self.settings.gas_factor), 0
         while True:
             outcome, pending = await self._attempt(load, effort)
+            paid += pending.fee if isinstance(outcome, Included) and pending is not None else 0
             if isinstance(outcome, Included) and outcome.result.code == 0 and pending is not None:
                 self._log.remove(digest)
-                receipt = Receipt(pending.tx_hash, outcome.height, pending.fee, outcome.result.gas_used)
+                receipt = Receipt(pending.tx_hash, outcome.height, paid, outcome.result.gas_used)
                 return receipt, outcome.result.data
             if outcome is None:
                 self._log.remove(digest)

@@ -19,7 +19,10 @@ Answer = TypeVar("Answer", bound=WireMessage)
 
 HEIGHT_METADATA: Final = "x-cosmos-block-height"
 _MAX_ANSWER_BYTES: Final = 256 << 20
+_MAX_SMALL_BYTES: Final = 8 << 20  # of what is neither a block nor its results
+_LARGE: Final = frozenset({"block", "block_results"})
 _NOT_READY: Final = "code 26"  # during a start, and for a height that is not there yet
+_TOO_LARGE: Final = "larger than max"  # our own limit: asking again gives the same, and the node is not away
 _RETRYABLE: Final = frozenset(
     {
         grpc.StatusCode.UNAVAILABLE,
@@ -80,7 +83,7 @@ class NodeAnswerError(ChainError):
 
 def _from_grpc(target: str, path: str, error: grpc.aio.AioRpcError) -> ChainError:
     details = error.details() or ""
-    if error.code() in _RETRYABLE:
+    if error.code() in _RETRYABLE and _TOO_LARGE not in details:
         return ChainUnavailableError(f"chain node {target} does not answer: {printable(details)}", _CHECK_NODE)
     if error.code() is grpc.StatusCode.UNKNOWN and _NOT_READY in details:
         return NotYetError(f"chain node {target} is not that far yet: {printable(details)}")
@@ -169,13 +172,14 @@ class RpcNode:
 
     async def _fetch(self, path: str) -> tuple[int, bytes]:
         assert self._session is not None, "used outside `async with`"
+        limit = _MAX_ANSWER_BYTES if path.partition("?")[0] in _LARGE else _MAX_SMALL_BYTES
         # A redirection is not followed: it could lead to addresses that only this machine reaches.
         async with self._session.get(f"{self.url}/{path}", allow_redirects=False) as response:
             chunks, size = [], 0
             async for chunk in response.content.iter_chunked(1 << 20):
                 size += len(chunk)
-                if size > _MAX_ANSWER_BYTES:
-                    raise ChainError(f"answer of {self.url} to {path} has more than {_MAX_ANSWER_BYTES} bytes")
+                if size > limit:
+                    raise ChainError(f"answer of {self.url} to {path} has more than {limit} bytes", _CHECK_NODE)
                 chunks.append(chunk)
             return response.status, b"".join(chunks)
 

@@ -86,6 +86,11 @@ class Verifier:
                 f"chain node {node.name} gave the validators' signatures and no longer does: {error.what}",
                 "use another node, or start again to go on without signatures",
             ) from error
+        if self._trusted is not None:
+            raise ChainError(
+                f"{error.what}: without the validators' signatures nothing leads to chain.trusted_block",
+                "use another node, or empty chain.trusted_block to go on with hashes alone",
+            ) from error
         self._signing[node] = False
         self._say(f"{error.what}: its blocks are checked by their hashes alone, not by the validators' signatures")
 

@@ -78,7 +78,7 @@ class Watcher:
 
     async def is_there(self, pending: Pending, blocks: int) -> bool:
         """Whether a block up to the tip, or one of so many after it, holds it, or the index knows it."""
-        tip = (await self.patiently(self._chain.info)).height
+        tip = (await self.patiently(self._chain.checked_info)).height
         for height in range(pending.from_height, tip + blocks + 1):
             block = await self._block(Height(height), pending)
             if block is not None and pending.transaction in block.transactions:

@@ -65,7 +65,9 @@ def delegate(
         int, typer.Option(min=-1, help=_OFFLINE + "the fee in the smallest unit; -1: gas times price.")
     ] = -1,
     fee_granter: Annotated[str, typer.Option(help=_OFFLINE + "who pays the fee, if not the account.")] = "",
-    good_until: Annotated[int, typer.Option(min=0, max=_MOST, help=_OFFLINE + "the last block that may hold it; 0: any.")] = 0,
+    good_until: Annotated[
+        int, typer.Option(min=0, max=_MOST, help=_OFFLINE + "the last block that may hold it; 0: any.")
+    ] = 0,
     task: Annotated[int, typer.Option(min=0, max=_MOST, help=_OFFLINE + "the run's task, on carrier kv.")] = 0,
 ) -> None:
     """Let the daemon's key speak for the account of --key in a run; signed by that account, once.

@@ -39,7 +39,7 @@ def new(
     min_weight: Annotated[int, typer.Option(help="Weight below which the run waits; 0: two thirds of the list.")] = 0,
     carrier: Annotated[str, typer.Option(help="memo or kv; empty: what the chain has.")] = "",
     start_in: Annotated[int, typer.Option(help="Blocks from now to the first opening.")] = 50,
-    codec: Annotated[str, typer.Option(help="int8 or f32.")] = "int8",
+    codec: Annotated[str, typer.Option(help="int8, int4, bf16 or f32.")] = "int8",
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="inner.steps=500, windows.train_blocks=300, ...")
     ] = None,

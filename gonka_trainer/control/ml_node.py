@@ -22,6 +22,7 @@ from gonka_trainer.errors import ConfigError
 
 _LOG: Final = logging.getLogger(__name__)
 _API: Final = "/api/v1/"
+_UP: Final = "inference/up"
 _BODY_BYTES: Final = 1024 * 1024
 _SHUTDOWN_SECONDS: Final = 2.0
 
@@ -38,7 +39,7 @@ class MlNodeSurface:
         self._routes: dict[tuple[str, str], Handler] = {
             ("GET", "state"): self._state,
             ("POST", "stop"): self._stop,
-            ("POST", "inference/up"): self._inference_up,
+            ("POST", _UP): self._inference_up,
             ("POST", "train/start"): self._train_start,
             ("GET", "train/status"): self._train_status,
             ("GET", "pow/status"): self._pow_status,
@@ -46,10 +47,14 @@ class MlNodeSurface:
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answer any request. A network node may be set to put a segment of its own before `/api/v1/`."""
-        path = request.path
+        path = _plain(request)
+        if path is None:
+            return refusal(400, "the path is not a path")
         if request.method == "GET" and path.endswith("/health") and path.count("/") <= 2:
             return await self._health(request)
         name = path.partition(_API)[2]
+        if name.startswith(_UP + "/"):  # other ways to have a model loaded, such as without waiting for it
+            name = _UP
         handler = self._routes.get((request.method, name))
         if handler is not None:
             return await handler(request)
@@ -111,6 +116,14 @@ class MlNodeSurface:
         return await self._behind.forward(request)
 
 
+def _plain(request: web.Request) -> str | None:
+    """Return the path as whoever it is handed on to may read it: no empty segments; None when it leads elsewhere."""
+    segments = [each for each in request.path.split("/") if each not in {"", "."}]
+    if ".." in segments or not request.raw_path.startswith("/"):
+        return None
+    return "/" + "/".join(segments)
+
+
 @asynccontextmanager
 async def serve_ml_node(
     operator: Operator, gpu: Gpu, bind: tuple[str, int], forward_to: str, patience: Patience
@@ -136,7 +149,8 @@ async def _listen(surface: MlNodeSurface, bind: tuple[str, int], stack: AsyncExi
     application = web.Application(client_max_size=_BODY_BYTES)
     application.router.add_route("*", "/{path:.*}", surface.handle)
     application.on_response_prepare.append(keep_headers)
-    runner = web.AppRunner(application, access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS)
+    # A compressed body is handed on as it came: unpacked, it would be longer than its Content-Length says.
+    runner = web.AppRunner(application, access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS, auto_decompress=False)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
     try:

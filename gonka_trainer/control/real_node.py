@@ -54,8 +54,6 @@ class RealNode:
         `body` is given when it was read already. Nothing is added to headers or taken from them but what belongs to
         one connection, and Host.
         """
-        if not request.raw_path.startswith("/"):
-            return refusal(400, "the path is not a path")
         data = body if body is not None else _content(request)
         headers = _kept(request.headers, hdrs.HOST)
         try:
@@ -93,7 +91,7 @@ class RealNode:
             ):
                 data = await _whole(answer)
                 return json.loads(data or b"{}") if answer.status < 400 else None
-        except (aiohttp.ClientError, TimeoutError, ValueError) as error:
+        except (aiohttp.ClientError, TimeoutError, ValueError, RecursionError) as error:
             _LOG.debug("the ML node behind: %s %s: %s", method, path, error)
             return None
 
@@ -102,8 +100,13 @@ class RealNode:
 async def open_real_node(base: str) -> AsyncIterator[RealNode]:
     """Give the ML node at this URL. Answers may take as long as they like; a connection may not."""
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS)
+    connector = aiohttp.TCPConnector(limit=0)  # a stop must not wait until requests for inference are done
     async with aiohttp.ClientSession(
-        timeout=timeout, auto_decompress=False, skip_auto_headers=_AUTOMATIC, cookie_jar=aiohttp.DummyCookieJar()
+        connector=connector,
+        timeout=timeout,
+        auto_decompress=False,
+        skip_auto_headers=_AUTOMATIC,
+        cookie_jar=aiohttp.DummyCookieJar(),
     ) as session:
         yield RealNode(session, base)
 
@@ -148,6 +151,7 @@ async def _hand_back(request: web.Request, answer: aiohttp.ClientResponse) -> we
 
 
 def _kept(headers: CIMultiDictProxy[str], *besides: str) -> CIMultiDict[str]:
-    named = {name.strip().lower() for name in headers.get(hdrs.CONNECTION, "").split(",")}
+    listed = ",".join(headers.getall(hdrs.CONNECTION, ()))
+    named = {name.strip().lower() for name in listed.split(",")}
     dropped = _HOP_BY_HOP | named | {name.lower() for name in besides}
     return CIMultiDict((name, value) for name, value in headers.items() if name.lower() not in dropped)

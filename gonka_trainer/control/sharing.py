@@ -66,6 +66,7 @@ class Sharing:
     async def stop(self) -> None:
         """Take everything off the GPUs: the network node said stop. They come back when nothing follows it."""
         async with self._lock:
+            self._owed = None
             await self._take(Turn.STOPPED, "the network node said stop")
 
     async def proof(self) -> None:
@@ -91,9 +92,9 @@ class Sharing:
             return True
 
     async def train(self) -> bool:
-        """Give the GPUs to training: the network node started it. False: proof of compute has them."""
+        """Give the GPUs to training: the network node started it. False: proof of compute has them, or may."""
         async with self._lock:
-            if self.turn is Turn.PROOF:
+            if self.turn in {Turn.PROOF, Turn.UNKNOWN}:
                 return False
             if self.turn is Turn.INFERENCE and self._behind is not None:
                 await self._behind.stop()

@@ -64,4 +64,5 @@ def _task_id(body: bytes) -> int | None:
         return None
     environment = document.get("train_env") if isinstance(document, dict) else None
     text = str(environment.get("TASK_ID", "")) if isinstance(environment, dict) else ""
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= _TASK_DIGITS else None
+    number = int(text) if text.isascii() and text.isdigit() and len(text) <= _TASK_DIGITS else 0
+    return number or None  # 0 is no task: runs that were announced in a memo have it

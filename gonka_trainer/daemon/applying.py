@@ -34,7 +34,7 @@ class Applying:
     async def apply(self, wanted: Wanted) -> None:
         """Make the outer step and store the new state."""
         command: Apply = wanted.command
-        await asyncio.to_thread(prove_default_mode)
+        await asyncio.to_thread(prove_default_mode, codecs=(self._kit.run.codec.name,))
         good = self._known_forms(command)
         try:
             applied = await asyncio.to_thread(apply_round, self._kit.run, self._kit.store, command, good)

@@ -91,7 +91,7 @@ class GpuTurns:
         try:
             await self._turns(trainer)
         finally:
-            self._report = _unheard  # the trainer stays: its worker may outlive this by the seconds that it takes to end
+            self._report = _unheard  # the trainer stays: its worker takes some seconds to end
 
     async def _turns(self, trainer: Trainer) -> None:
         while True:

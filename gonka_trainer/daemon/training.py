@@ -66,10 +66,10 @@ class Training:
         while True:
             got = await self._stretch(wanted, kept)
             if not got.done.yielded or got is kept:
-                return got
+                return _longer(got, kept)
             _LOG.info("round %d: interrupted after %d inner steps", got.done.round, got.done.inner_steps)
             kit.reporter.own(got.done.round, interrupted=True)
-            if got.done.inner_steps:
+            if got.done.inner_steps and _longer(got, kept) is got:
                 kept = await asyncio.to_thread(kit.unfinished.keep, got, base_root)
 
     async def _stretch(self, wanted: Wanted, kept: Trained | None) -> Trained:
@@ -106,10 +106,14 @@ class Training:
         return ready
 
     def _forget(self, done: jobs.Done) -> None:
-        """Remove the result, which is in a blob now."""
+        """Remove the result, which is in a blob now, and one of fewer steps that was not taken."""
         if done.output:
             Path(done.output).unlink(missing_ok=True)
+        self._output(done.round).unlink(missing_ok=True)
         self._kit.unfinished.clear()
+
+    def _output(self, round_number: int) -> Path:
+        return self._kit.work / f"round-{round_number}.f32"
 
     def _job(self, command: Train) -> jobs.Train:
         kit, steps = self._kit, self._kit.run.manifest.inner.steps
@@ -121,7 +125,7 @@ class Training:
             round=command.round,
             participant=kit.run.participant.hex(),
             base=str(stored.payload),
-            output=str(kit.work / f"round-{command.round}.f32"),
+            output=str(self._output(command.round)),
             inner_steps=steps,
             first_step=command.round * steps,
             resume=str(kit.work / "inner"),
@@ -194,6 +198,11 @@ async def _either(work: asyncio.Future[Trained], wanted: Wanted, timeout_seconds
     either: set[asyncio.Future[Any]] = {work, changed}
     await asyncio.wait(either, timeout=timeout_seconds, return_when=asyncio.FIRST_COMPLETED)
     changed.cancel()
+
+
+def _longer(got: Trained, kept: Trained | None) -> Trained:
+    """Return the result of more steps: what is kept may be, when the worker had to begin the round again."""
+    return got if kept is None or got.done.inner_steps >= kept.done.inner_steps else kept
 
 
 def _nothing(round_number: int) -> Trained:

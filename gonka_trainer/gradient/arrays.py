@@ -30,6 +30,11 @@ def as_bytes(data: Buffer) -> U8:
     return np.frombuffer(data, dtype=np.uint8)
 
 
+def as_little(vector: F32) -> U8:
+    """Return the little-endian bytes of a float32 vector; no copy where they lie in memory so, side by side."""
+    return vector.astype(LITTLE_F32, order="C", copy=False).view(np.uint8)
+
+
 def size_bytes(data: Buffer) -> int:
     """Return the length of the data."""
     return data.nbytes if isinstance(data, memoryview | np.ndarray) else len(data)

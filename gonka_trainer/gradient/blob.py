@@ -11,9 +11,10 @@ import numpy as np
 
 from gonka_trainer.errors import DecodeError
 from gonka_trainer.gradient import digest
-from gonka_trainer.gradient.arrays import F32, Buffer, check_vector, size_bytes
+from gonka_trainer.gradient.arrays import F32, Buffer, as_little, check_vector, size_bytes
 from gonka_trainer.gradient.codec import BoundError, Codec, codec
 from gonka_trainer.gradient.digest import ENTRY_BYTES, LeafEntry
+from gonka_trainer.gradient.feedback import Feedback, compensated, left_over, root_of
 from gonka_trainer.gradient.header import (
     Expected,
     Header,
@@ -24,7 +25,7 @@ from gonka_trainer.gradient.header import (
 )
 from gonka_trainer.gradient.layout import Layout
 from gonka_trainer.gradient.parallel import in_order
-from gonka_trainer.types import GOOD, Digest, Fault, Verdict
+from gonka_trainer.types import GOOD, ZERO_DIGEST, Digest, Fault, Verdict
 
 
 @dataclass(frozen=True)
@@ -142,23 +143,34 @@ def encode_blob(
     header: Header,
     sink: Callable[[bytes], object],
     threads: int | None = None,
+    feedback: Feedback | None = None,
 ) -> BlobIndex:
     """Encode the pseudo-gradient `base - local`, chunk by chunk and in order, and return the finished blob's index.
 
     `base` and `local` are float32[total_elements], memory maps too. `sink` takes each chunk's bytes from this thread;
-    a few chunks are in memory. Payload root, leaf count and length of `header` are filled in here. Raises ValueError
-    for values that cannot be encoded, naming the element of the flat vector.
+    a few chunks are in memory. With `feedback` its residual is added first, and the new one goes to its sink, chunk by
+    chunk, also from this thread. Payload root, leaf count and length of `header` are filled in here, with feedback the
+    root of the new residual too. Raises ValueError for values that cannot be encoded, naming the element of the flat
+    vector.
     """
     check_vector("base", base, layout.total_elements)
     check_vector("local", local, layout.total_elements)
+    if feedback is not None and feedback.residual is not None:
+        check_vector("the residual", feedback.residual, layout.total_elements)
 
-    def encode(index: int) -> tuple[bytes, LeafEntry]:
-        return _encode_chunk(base, local, layout, encoder, index)
+    def encode(index: int) -> _Encoded:
+        return _encode_chunk(base, local, layout, encoder, index, feedback)
 
-    entries = []
-    for data, entry in in_order(encode, layout.chunk_count, threads):
-        sink(data)
-        entries.append(entry)
+    entries, leaves, something_left = [], [], False
+    for made in in_order(encode, layout.chunk_count, threads):
+        sink(made.data)
+        entries.append(made.entry)
+        if feedback is not None:
+            feedback.sink(made.residual)
+            leaves.append(made.leaf)
+            something_left = something_left or bool(made.residual.any())
+    if feedback is not None:
+        header = replace(header, feedback_root=root_of(tuple(leaves), something_left))
     return BlobIndex(_finished(header, entries), tuple(entries), layout)
 
 
@@ -168,13 +180,32 @@ def pseudo_gradient(base: F32, local: F32, layout: Layout, index: int) -> F32:
     return np.subtract(base[start:stop], local[start:stop])
 
 
-def _encode_chunk(base: F32, local: F32, layout: Layout, encoder: Codec, index: int) -> tuple[bytes, LeafEntry]:
+@dataclass(frozen=True, slots=True)
+class _Encoded:
+    """A chunk's bytes and list entry; the new residual of its elements and that one's leaf (empty without feedback)."""
+
+    data: bytes
+    entry: LeafEntry
+    residual: F32
+    leaf: Digest
+
+
+def _encode_chunk(
+    base: F32, local: F32, layout: Layout, encoder: Codec, index: int, feedback: Feedback | None
+) -> _Encoded:
     values = pseudo_gradient(base, local, layout, index)
+    start, stop = layout.chunk_range(index)
+    if feedback is not None and feedback.residual is not None:
+        values = compensated(values, feedback.residual[start:stop])
     try:
         data, total = encoder.encode(values)
     except ValueError as error:
-        raise ValueError(f"chunk {index} (from element {layout.chunk_range(index)[0]}): {error}") from error
-    return data, LeafEntry(digest.chunk_leaf(index, values.size, total, data), total, len(data))
+        raise ValueError(f"chunk {index} (from element {start}): {error}") from error
+    entry = LeafEntry(digest.chunk_leaf(index, values.size, total, data), total, len(data))
+    if feedback is None:
+        return _Encoded(data, entry, np.empty(0, np.float32), ZERO_DIGEST)
+    residual = left_over(values, encoder.decode(data, values.size))
+    return _Encoded(data, entry, residual, digest.state_leaf(index, values.size, as_little(residual)))
 
 
 def _finished(header: Header, entries: list[LeafEntry]) -> Header:

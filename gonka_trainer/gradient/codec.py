@@ -85,10 +85,13 @@ def encodable(values: F32) -> F32:
 
 def codec(name: str, version: int) -> Codec:
     """Return the codec of that name and version; KeyError when there is none."""
+    from gonka_trainer.gradient.codec_bf16 import CodecBf16
     from gonka_trainer.gradient.codec_f32 import CodecF32
+    from gonka_trainer.gradient.codec_int4 import CodecInt4
     from gonka_trainer.gradient.codec_int8 import CodecInt8
+    from gonka_trainer.gradient.codec_topk import CodecTopk
 
-    known: tuple[Codec, ...] = (CodecF32(), CodecInt8())
+    known: tuple[Codec, ...] = (CodecF32(), CodecBf16(), CodecInt8(), CodecInt4(), CodecTopk())
     for candidate in known:
         if (candidate.name, candidate.version) == (name, version):
             return candidate

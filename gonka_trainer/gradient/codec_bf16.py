@@ -16,12 +16,11 @@ from gonka_trainer.errors import DecodeError
 from gonka_trainer.gradient import fused, kernels
 from gonka_trainer.gradient.arrays import F32, LITTLE_U16, U8, U16, Buffer
 from gonka_trainer.gradient.codec import VALUE_BOUND, BoundError, check_size, encodable
-from gonka_trainer.gradient.halves import NEGATIVE_ZERO, rounded_halves, widened
+from gonka_trainer.gradient.halves import widened
 
 _BOUND: Final = 0x5380
 """The bits of VALUE_BOUND. Without their sign, bits of finite values grow with the value, and infinity and NaN are
 above all of them."""
-_MAGNITUDE: Final = 0x7FFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +36,9 @@ class CodecBf16:
 
     def encode(self, values: F32) -> tuple[bytes, float]:
         """Return bytes and sum of squares (`Codec.encode`)."""
-        halves = rounded_halves(encodable(values))
-        halves[halves == NEGATIVE_ZERO] = 0
+        values = encodable(values)
+        halves = np.empty(values.size, np.uint16)
+        kernels.round_bf16()(values.view(np.uint32), halves)
         return halves.astype(LITTLE_U16, copy=False).tobytes(), float(kernels.squares_f32()(widened(halves)))
 
     def sum_squares(self, payload: Buffer, elements: int) -> float:
@@ -48,12 +48,13 @@ class CodecBf16:
     def decode(self, payload: Buffer, elements: int) -> F32:
         """Return the values (`Codec.decode`)."""
         check_size(self, payload, elements)
-        halves = _view(payload, elements)
-        if elements and np.max(halves & _MAGNITUDE) > _BOUND:
+        values = np.empty(elements, np.float32)
+        largest, negative_zeros = kernels.widen_bf16()(_view(payload, elements), values.view(np.uint32))
+        if largest > _BOUND:
             raise BoundError(f"an element is not finite, or beyond {VALUE_BOUND:.0f}")
-        if (halves == NEGATIVE_ZERO).any():
+        if negative_zeros:
             raise DecodeError("an element is -0.0, which is not canonical")
-        return widened(halves)
+        return values
 
     def step(
         self,

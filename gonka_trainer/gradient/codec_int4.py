@@ -1,9 +1,9 @@
 """Four bits by block: one bfloat16 scale for 64 elements, absmax / 7, and half a byte an element.
 
-Byte form of a chunk of n elements: ceil(n / 64) scales as little-endian bfloat16, then ceil(n / 2) bytes, each with
-element 2j in its low and 2j + 1 in its high half, two's complement; the spare half of an odd count is 0. A value decodes
-to `float32(q) * scale`, which is exact. Canonical: q in -7..7, scale finite and not negative, and 0 (not -0.0) exactly
-when all of its block are 0. Scales and quotients round to nearest even.
+Byte form of a chunk of n elements: ceil(n / 64) scales as little-endian bfloat16, then ceil(n / 2) bytes, byte j with
+element 2j in its low and 2j + 1 in its high half, two's complement; the spare half of an odd count is 0. A value
+decodes to `float32(q) * scale`, which is exact. Canonical: q in -7..7, scale finite and not negative, and 0 (not -0.0)
+exactly when all of its block are 0. Scales and quotients round to nearest even.
 
 Block and scale were chosen by measure, on pseudo-gradients of a small Llama (`bench/codecs.py` prints the table anew):
 
@@ -15,8 +15,8 @@ Block and scale were chosen by measure, on pseudo-gradients of a small Llama (`b
     128, float32     0.53125             0.1102
     128, bfloat16    0.515625            0.1102
 
-A bfloat16 scale costs no error that can be seen. One more bit an element halves the error: from 128 to 64 the error falls
-as by 0.15 bits for 0.125 bits, from 64 to 32 as by 0.15 bits for 0.25.
+A bfloat16 scale costs no error that can be seen. One more bit an element halves the error: measured by that, going from
+128 to 64 brings 0.15 bits for 0.125, going from 64 to 32 brings 0.16 bits for 0.25.
 """
 
 from __future__ import annotations

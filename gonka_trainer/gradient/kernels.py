@@ -23,6 +23,10 @@ BLOCK: Final = 128
 _ROUND: Final = np.float32(12582912.0)  # 1.5 * 2**23: adding and taking it away rounds |x| < 2**22 to even integers
 
 _F32_IN: Final = types.Array(types.float32, 1, "C", readonly=True, aligned=False)
+_U16_IN: Final = types.Array(types.uint16, 1, "C", readonly=True, aligned=False)
+_U16_OUT: Final = types.Array(types.uint16, 1, "C")
+_U32_IN: Final = types.Array(types.uint32, 1, "C", readonly=True, aligned=False)
+_U32_OUT: Final = types.Array(types.uint32, 1, "C")
 _I8_IN: Final = types.Array(types.int8, 1, "C", readonly=True)
 _F32_OUT: Final = types.Array(types.float32, 1, "C")
 _I8_OUT: Final = types.Array(types.int8, 1, "C")
@@ -78,7 +82,20 @@ def _squares_int8(quants: Any, scales: Any) -> Any:
 
 def _squares_f32(values: Any) -> Any:
     total = 0.0
-    for start in range(0, values.size, BLOCK):
+    whole = values.size // (4 * BLOCK) * (4 * BLOCK)
+    for start in range(0, whole, 4 * BLOCK):  # each block's order stays; four at a time, as additions wait for another
+        first = values[start : start + BLOCK]
+        second = values[start + BLOCK : start + 2 * BLOCK]
+        third = values[start + 2 * BLOCK : start + 3 * BLOCK]
+        fourth = values[start + 3 * BLOCK : start + 4 * BLOCK]
+        a, b, c, d = 0.0, 0.0, 0.0, 0.0
+        for j in range(BLOCK):
+            a = a + np.float64(first[j]) * np.float64(first[j])
+            b = b + np.float64(second[j]) * np.float64(second[j])
+            c = c + np.float64(third[j]) * np.float64(third[j])
+            d = d + np.float64(fourth[j]) * np.float64(fourth[j])
+        total = (((total + a) + b) + c) + d
+    for start in range(whole, values.size, BLOCK):
         block = values[start : start + BLOCK]
         squares = 0.0
         for j in range(block.size):
@@ -86,6 +103,24 @@ def _squares_f32(values: Any) -> Any:
             squares = squares + value * value
         total = total + squares
     return total
+
+
+def _round_bf16(bits: Any, out: Any) -> None:
+    for j in range(out.size):
+        even = (bits[j] >> np.uint32(16)) & np.uint32(1)
+        half = np.uint32(np.uint32(bits[j] + (even + np.uint32(0x7FFF))) >> np.uint32(16))
+        out[j] = np.uint16(half) if half != np.uint32(0x8000) else np.uint16(0)
+
+
+def _widen_bf16(halves: Any, out: Any) -> Any:
+    largest = np.uint16(0)
+    negative_zeros = 0
+    for j in range(out.size):
+        half = halves[j]
+        out[j] = np.uint32(half) << np.uint32(16)
+        largest = max(largest, np.uint16(half & np.uint16(0x7FFF)))
+        negative_zeros += half == np.uint16(0x8000)
+    return largest, negative_zeros
 
 
 def _products(left: Any, right: Any, out: Any) -> None:
@@ -126,6 +161,18 @@ def squares_int8() -> Any:
 def squares_f32() -> Any:
     """Return `(values) -> sum f64`: left to right in each block, then block by block."""
     return compiled((_F32_IN,), _squares_f32)
+
+
+@cache
+def round_bf16() -> Any:
+    """Return `(bits u32 of float32, halves u16 out)`: to nearest even, -0.0 to +0.0; values must be finite."""
+    return compiled(types.void(_U32_IN, _U16_OUT), _round_bf16)
+
+
+@cache
+def widen_bf16() -> Any:
+    """Return `(halves u16, bits u32 of float32 out) -> (largest bits without sign, number of -0.0)`."""
+    return compiled((_U16_IN, _U32_OUT), _widen_bf16)
 
 
 @cache

@@ -63,7 +63,7 @@ def _squares(pairs: Any, scales: Any) -> Any:
             low = np.int32(((pair & 15) ^ 8) - 8)
             high = np.int32(((pair >> 4) ^ 8) - 8)
             squares = np.int32(squares + low * low + high * high)
-            lowest = min(lowest, min(low, high))
+            lowest = min(lowest, low, high)
         if bad < 0 and (lowest == -8 or (squares == 0) != (scales[block] == 0)):
             bad = block
         scale = np.float64(scales[block])

@@ -19,7 +19,16 @@ from typing import Final
 
 from gonka_trainer.errors import DecodeError
 from gonka_trainer.gradient import digest
-from gonka_trainer.gradient.arrays import F32, LITTLE_F32, Buffer, as_bytes, check_vector, first_not_finite, size_bytes
+from gonka_trainer.gradient.arrays import (
+    F32,
+    LITTLE_F32,
+    Buffer,
+    as_bytes,
+    as_little,
+    check_vector,
+    first_not_finite,
+    size_bytes,
+)
 from gonka_trainer.gradient.layout import Layout, layout_root
 from gonka_trainer.gradient.parallel import in_order
 from gonka_trainer.types import DIGEST_BYTES, GOOD, Digest, Fault, Verdict, sha256, u32, u64
@@ -130,7 +139,7 @@ def vector_leaves(layout: Layout, vector: F32, threads: int | None = None) -> tu
         bad = first_not_finite(chunk)
         if bad >= 0:
             raise ValueError(f"element {start + bad} is {chunk[bad]}: a state is finite")
-        return digest.state_leaf(index, stop - start, chunk.astype(LITTLE_F32, order="C", copy=False).view("u1"))
+        return digest.state_leaf(index, stop - start, as_little(chunk))
 
     return tuple(in_order(leaf, layout.chunk_count, threads))
 

@@ -30,6 +30,7 @@ FORMAT: Final = "gonka-trainer/manifest/1"
 MAX_MANIFEST_BYTES: Final = 1 << 20  # what the exchange carries as a document
 _MAX_CHUNKS: Final = 1 << 20
 _MAX_BLOCKS: Final = 10_000_000
+_CODECS: Final = frozenset({"f32", "bf16", "int8", "int4"})  # not topk: a run does not carry error feedback yet
 _TAG: Final = b"gonka-trainer/manifest-hash/1"
 _REMEDY: Final = "`gonka-trainer spec new` writes a manifest; see docs/protocol.md for its fields"
 
@@ -137,7 +138,7 @@ def _check_rules(m: Manifest, where: str) -> None:
         (_is_digest(m.state_root), "state_root is not 64 lower-case hex digits"),
         (m.data.kind == "text", f"data.kind {m.data.kind!r:.60} is unknown (text)"),
         (_is_digest(m.data.sha256), "data.sha256 is not 64 lower-case hex digits"),
-        (m.codec in {"f32", "int8"} and m.codec_version == 1, f"codec {m.codec!r:.60} {m.codec_version} is unknown"),
+        (m.codec in _CODECS and m.codec_version == 1, f"codec {m.codec!r:.60} {m.codec_version} is unknown"),
         (m.outer.rule == "clipped_mean", f"outer.rule {m.outer.rule!r:.60} is unknown (clipped_mean)"),
         (0 <= m.outer.momentum < 1, "outer.momentum must be in 0..1, 1 excluded"),
         (0 < m.outer.learning_rate <= 10, "outer.learning_rate must be positive and at most 10"),

@@ -36,8 +36,8 @@ class DrainedNode:
     """Holds the GPU until the ML node is drained, and enables the node again when no run wants the GPU any more.
 
     `mark` is a file that says which node this daemon disabled (and whether that took effect): only that one it enables.
-    `wanted` says whether a run is to train now, None while that is not known: a daemon that has just been started must
-    not enable a node on which it is going to train, since that would cost a further epoch.
+    `wanted` says whether a run is to train now, None while that is not known: a daemon that has just been started, or
+    turns to the next run, must not enable a node on which it is going to train: that would cost a further epoch.
     """
 
     def __init__(
@@ -72,6 +72,8 @@ class DrainedNode:
         if self._read_mark().endswith(_DRAINED):  # also before a restart of the daemon
             self._was_drained = True
         wanted = self._wanted()
+        if wanted is None and node.drained:
+            return  # whoever has the GPU keeps it: training between two runs, nobody after a start
         if wanted is None:
             self._claim.hold("it is not known yet whether a run wants the GPU")
         elif not wanted:

@@ -8,12 +8,15 @@ stays in the GPU's memory beside the worker.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 
 from gonka_trainer.controls import Gpu
 from gonka_trainer.errors import NetworkNodeError
+from gonka_trainer.network_node.calls import CallError
 from gonka_trainer.network_node.claim import Claim
 from gonka_trainer.network_node.manager import Capacity, Lock, NodeManager
 
@@ -28,15 +31,20 @@ class LockedNode:
     """Holds the GPU unless every place of one ML node is locked for this host and the node does inference.
 
     `node_id` names the ML node (empty: the first one that has a place). `wanted` says whether a run is to train now.
+    `kept` is a file with the locks that are held: nobody else can give back those of a daemon that was killed.
     """
 
-    def __init__(self, manager: NodeManager, gpu: Gpu, model: str, node_id: str, wanted: Callable[[], bool]) -> None:
+    def __init__(
+        self, manager: NodeManager, gpu: Gpu, model: str, node_id: str, wanted: Callable[[], bool], kept: Path
+    ) -> None:
         self._manager = manager
         self._gpu = gpu
         self._claim = Claim(gpu, WHO)
         self._model = model
         self._node_id = node_id
         self._wanted = wanted
+        self._kept = kept
+        self._former: list[str] | None = None
         self._locks: list[Lock] = []
 
     @property
@@ -60,6 +68,7 @@ class LockedNode:
 
     async def look(self) -> None:
         """Do the next step towards what is wanted; NetworkNodeError when the network node cannot be asked."""
+        await self._give_back_former()
         if not self._wanted():
             return await self._give_back("no run wants the GPU")
         others = ", ".join(who for who in self._gpu.holds if who != WHO)
@@ -74,6 +83,7 @@ class LockedNode:
             self._claim.hold(f"the network node has forgotten locks on ML node {capacity.node_id}")
             await self._gpu.vacated()
             self._locks.clear()
+            self._keep()
         await self._take(capacity)
         return None
 
@@ -88,6 +98,7 @@ class LockedNode:
                 await self._manager.release(lock)
                 break
             self._locks.append(lock)
+            self._keep()
         if 0 < capacity.max_concurrent <= len(self._locks):
             self._claim.lift(f"all {len(self._locks)} places of ML node {capacity.node_id} are locked: the GPU is free")
         else:
@@ -109,6 +120,34 @@ class LockedNode:
         while self._locks:
             await self._manager.release(self._locks[-1])
             self._locks.pop()
+            self._keep()
+
+    async def _give_back_former(self) -> None:
+        """Give back, once, what a daemon before this one held when it was killed."""
+        if self._former is None:
+            self._former = self._read_kept()
+        while self._former:
+            try:
+                await self._manager.release(Lock(self._former[-1], "", ""))
+            except CallError as error:  # nothing that this daemon could do would change it
+                _LOG.warning("lock %s of an earlier start was not given back: %s", self._former[-1], error)
+            self._former.pop()
+
+    def _read_kept(self) -> list[str]:
+        try:
+            kept = json.loads(self._kept.read_bytes())
+            return [each for each in kept if isinstance(each, str)] if isinstance(kept, list) else []
+        except FileNotFoundError:
+            return []
+        except (OSError, ValueError) as error:
+            _LOG.warning("%s cannot be read: %s; places of an earlier start may stay locked", self._kept, error)
+            return []
+
+    def _keep(self) -> None:
+        try:
+            self._kept.write_text(json.dumps([lock.id for lock in self._locks]))
+        except OSError as error:
+            _LOG.warning("%s cannot be written: %s", self._kept, error.strerror)
 
     async def _close(self) -> None:
         try:

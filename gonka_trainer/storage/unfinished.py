@@ -23,11 +23,13 @@ class UnfinishedRound:
     def keep(self, trained: Trained, base_root: str) -> Trained:
         """Take the result in hand, in place of any other, and return it with the file where it now is."""
         done = replace(trained.done, output=str(self._values))
-        facts = {"base_root": base_root, "hardware": trained.hardware, "done": encode_line(done).decode()}
+        facts: dict[str, Any] = {"base_root": base_root, "hardware": trained.hardware}
+        facts["done"] = encode_line(done).decode()
         try:
             self._facts.unlink(missing_ok=True)  # first: it must never vouch for another's values
             Path(trained.done.output).replace(self._values)
             sync_directory(self._values.parent)
+            facts["size_bytes"] = self._values.stat().st_size
         except OSError as error:
             raise storage_error(error, self._values, 0) from error
         write_atomic(self._facts, json.dumps(facts).encode())
@@ -38,7 +40,7 @@ class UnfinishedRound:
         try:
             facts: Any = json.loads(self._facts.read_bytes())
             done = decode_line(facts["done"].encode())
-            here = self._values.exists()
+            here = self._values.stat().st_size == facts["size_bytes"]
             match = facts["base_root"] == base_root and isinstance(done, Done) and done.round == round_number
             return Trained(done, str(facts["hardware"])) if here and match and isinstance(done, Done) else None
         except (OSError, ValueError, DecodeError, KeyError, TypeError, AttributeError):

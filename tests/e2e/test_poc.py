@@ -137,10 +137,16 @@ async def height(net: Net) -> int:
 
 
 async def until_clear_of_poc(net: Net) -> None:
-    """Wait for a height from which a confirmation is over well before the next scheduled one."""
+    """Wait, in training, for a height from which a confirmation is over well before the next scheduled one."""
     length = EPOCH["epoch_length"]
-    while not POC_BLOCKS + 4 <= await height(net) % length <= POC_BLOCKS + 8:
-        await asyncio.sleep(0.1)
+    last = length - GRACE_BLOCKS - POC_BLOCKS - 4
+    async with open_client(net.stage.chain) as client:
+        while True:
+            place, phase = (await client.info()).height % length, net.status(net.hosts[0])["phase"]
+            assert phase != "ended", "the run was over before a confirmation could be called"
+            if phase == "train" and POC_BLOCKS + 2 <= place <= last:
+                return
+            await asyncio.sleep(0.05)
 
 
 async def confirm(net: Net, watch: Watch) -> tuple[int, int]:
@@ -195,10 +201,11 @@ async def test_workers_are_gone_during_proof_of_compute_and_all_roots_agree(
     ) as net:
         shared = net.hosts[:2]
         async with watching(net, shared) as watch:
-            await net.until_phase(net.hosts[0], 1, "train", 200)
-            await check_schedule(net, shared[0])
+            await net.until_phase(net.hosts[0], 0, "train", 200)
             await until_clear_of_poc(net)
             confirmation = await confirm(net, watch)
+            await net.until_phase(net.hosts[0], 1, "train", 200)
+            await check_schedule(net, shared[0])
             await net.until_ended(seconds=300)
         await agree(net)
         assert watch.left == []

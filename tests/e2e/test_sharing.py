@@ -34,7 +34,7 @@ async def test_hosts_share_their_gpus_as_their_network_nodes_let(tmp_path: Path)
             )
             gpu_section(stage, 1, f'mode = "node-manager"\nmanager = "{manager.target}"\nmodel = "m"')
 
-        net = await stack.enter_async_context(toy_net(tmp_path, hosts=3, rounds=3, before_start=before_start))
+        net = await stack.enter_async_context(toy_net(tmp_path, hosts=3, rounds=4, before_start=before_start))
         drained, locked, dedicated = net.hosts
 
         await net.until("the ML node was disabled", lambda: not admin.nodes["node1"].enabled)
@@ -45,6 +45,10 @@ async def test_hosts_share_their_gpus_as_their_network_nodes_let(tmp_path: Path)
 
         admin.poc_start()
         manager.nodes["node1"].locks.remove(foreign)
+        await net.until("both train", lambda: all("worker: start" in net.log(host) for host in (drained, locked)))
+        for host in (drained, locked):  # neither the ML node nor its places are lost by it
+            net.kill(host)
+            await net.restart(host)
         await net.until_ended()
         await net.assert_same_roots()
         assert "worker: start" in net.log(drained)

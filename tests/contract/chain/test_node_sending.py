@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -333,6 +335,19 @@ async def test_our_sender(node: Node, chain: ChainClient, tmp_path: Path, ordere
     assert node.balance(topic) == 5
     assert node.balance(node.text(key)) == before - 5 - sum(receipt.fee for receipt in receipts)
     assert not list((tmp_path / "sent").iterdir())
+
+
+async def test_a_receipt_has_the_fees_of_failed_tries_too(node: Node, chain: ChainClient, tmp_path: Path) -> None:
+    """What a run may cost is counted by receipts: one that ran out of gas in its block has paid as well."""
+    price = max(node.gas_price, Decimal("0.5"))
+    key = await account(node, chain, tmp_path, int(100 * GAS * price))
+    before, message = node.balance(node.text(key)), send_message(node.text(key), node.topic(), 1, node.denom)
+    mean = sender(node, chain, key, tmp_path / "sent", gas_price=price, gas_factor=0.9, fee_cap=10**12)
+    receipt, _ = await asyncio.wait_for(mean.deliver(sha256(b"mean"), [message]), 120)
+    await block_at(node, chain, receipt.height + 1)
+    first = math.ceil(price * int(receipt.gas_used * 0.8))
+    assert receipt.fee > 2 * first, "it was sent twice"
+    assert node.balance(node.text(key)) == before - 1 - receipt.fee
 
 
 async def test_what_is_simulated_cannot_be_sent(node: Node, chain: ChainClient, tmp_path: Path) -> None:

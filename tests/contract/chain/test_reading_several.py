@@ -352,3 +352,29 @@ async def test_heights_that_a_node_makes_up_are_not_asked_for(net: Devnet) -> No
         assert not client.endpoints.is_away(client.endpoints.current)
         heights = [int(asked.split()[1]) for asked in proxy.asked if asked.startswith("block ")]
         assert all(0 < height <= net.height() for height in heights), heights
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_a_second_node_whose_state_cannot_be_read_holds_nothing_up(
+    net: Devnet, fails: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It does not contradict anything: it counts as one that does not answer."""
+
+    def broken(method: str, answer: bytes) -> bytes:
+        if method.endswith("/EpochInfo"):
+            if fails:
+                raise RuntimeError("its database is broken")
+            return b"\xff"
+        return answer
+
+    async with (
+        rpc_proxy(net.rpc) as first,
+        rpc_proxy(net.rpc) as second,
+        grpc_proxy(net.grpc, broken) as grpc_at,
+        reader(net, first.url, second.url, grpcs=[net.grpc, grpc_at], tend_seconds=3600.0) as client,
+    ):
+        height = Height(net.height() - 2)
+        assert (await client.environment(height)).schedule.epoch_length_blocks > 0
+        assert client.endpoints.current.name == first.url
+        assert client.endpoints.is_away(client.endpoints.nodes[1])
+    assert "going on without it" in caplog.text

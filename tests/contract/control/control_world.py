@@ -96,6 +96,10 @@ class Run:
         self.trained = asyncio.Event()
         self.in_block = asyncio.Event()
 
+    @property
+    def over(self) -> bool | None:
+        return self.ended.is_set()
+
     def listen(self, tell: Callable[[str, Mapping[str, Any]], None]) -> None:
         pass
 

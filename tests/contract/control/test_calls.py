@@ -96,12 +96,16 @@ async def test_a_pause_outlives_a_restart(world: World, tmp_path: Path) -> None:
     assert not third.gpu.holds
 
 
-@pytest.mark.parametrize("mark", [b"", b"[]", b'{"asked": "pause"}', b"\xff\xfe"])
+@pytest.mark.parametrize(
+    "mark", [b"", b"[]", b'{"asked": "pause"}', b"\xff\xfe", b'{"asked": "pause", "why": "\\ud800"}']
+)
 async def test_a_damaged_mark_pauses(tmp_path: Path, mark: bytes) -> None:
     (tmp_path / "operator.json").write_bytes(mark)
     world = World(tmp_path)
     world.operations.recall()
     assert "operator" in world.gpu.holds
+    async with world.serving(), world.channel() as channel:
+        assert [hold.who for hold in (await call(channel, "Status")).holds] == ["operator"]
 
 
 async def test_drain_ends_the_round_commits_it_and_then_is_free(world: World) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import logging
 from dataclasses import replace
@@ -163,6 +164,7 @@ async def test_a_network_node_starts_only_what_the_operator_allows(tmp_path: Pat
             start_body("9"): (404, "names no run"),
             start_body("x"): (400, "TASK_ID"),
             start_body("9" * 50): (400, "TASK_ID"),
+            start_body("0"): (400, "TASK_ID"),
             b"": (400, "TASK_ID"),
             b"[" * 100_000: (400, "TASK_ID"),
             b'{"train_env": []}': (400, "TASK_ID"),
@@ -220,6 +222,7 @@ async def test_large_bodies_pass_whole(tmp_path: Path) -> None:
 async def test_headers_are_kept_and_none_is_added(tmp_path: Path) -> None:
     async with stage(tmp_path, SLOW, behind=True) as at:
         given = {"Accept-Encoding": "gzip", "X-Own": "1", "Connection": "x-private", "X-Private": "2"}
+        given |= {"connection": "X-Other, close", "X-Other": "3"}
         await ask(at.port, "POST", "/api/v1/inference/down", b"{}", given)
         names = {name.lower(): value for name, value in at.real.seen[-1].headers}
         assert names.pop("host") == f"127.0.0.1:{at.real.port}"
@@ -243,3 +246,80 @@ async def test_a_taken_port_is_named(tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match=r"ml_node\.bind"):
             async with serve_ml_node(at.world.operations, at.world.gpu, ("127.0.0.1", at.port), "", SLOW):
                 pass
+
+
+async def test_a_compressed_body_passes_as_it_came(tmp_path: Path) -> None:
+    """Were it unpacked on the way its length would be wrong, and its end a request of its own to the ML node."""
+    hidden = b"POST /api/v1/inference/up HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"
+    plain = b"{}" + b" " * 500 + hidden
+    async with stage(tmp_path, SLOW, behind=True) as at:
+        given = {"Content-Encoding": "gzip"}
+        answer = await ask(at.port, "POST", "/api/v1/inference/down", gzip.compress(plain), given)
+        assert answer.status == 200
+        assert at.real.asked == ["/api/v1/inference/down"]
+        assert at.real.seen[-1].body == plain  # the ML node unpacks it
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["//api/v1/stop", "/api/v1//stop", "/api/v1/./stop", "/api/v1/stop/", "/api/v1/%73top", "/v3.0.8/api/v1/stop"],
+)
+async def test_a_stop_by_any_way_of_writing_takes_the_gpus(tmp_path: Path, path: str) -> None:
+    async with stage(tmp_path, SLOW, behind=True) as at:
+        await at.train()
+        await at.ask("POST", path)
+        assert not at.world.worker.alive
+        assert at.real.asked == [path]
+
+
+@pytest.mark.parametrize("path", ["/api/v1/inference/up/", "/api/v1/inference//up", "/api/v1/inference/up/async"])
+async def test_no_way_of_writing_loads_a_model_beside_the_worker(tmp_path: Path, path: str) -> None:
+    async with stage(tmp_path, SLOW, behind=True) as at:
+        await at.train()
+        assert (await at.ask("POST", path, UP)).json["status"] == "OK"
+        assert at.real.asked == []
+        assert at.world.worker.alive
+
+
+@pytest.mark.parametrize(
+    "path", ["/api/v1/x/../inference/up", "/api/v1/x/%2e%2e/inference/up", "http://elsewhere/api/v1/inference/up"]
+)
+async def test_a_path_that_leads_elsewhere_is_refused(tmp_path: Path, path: str) -> None:
+    async with stage(tmp_path, SLOW, behind=True) as at:
+        await at.train()
+        assert (await at.ask("POST", path, UP)).status == 400
+        assert at.real.asked == []
+
+
+async def test_a_hundred_requests_in_hand_keep_no_stop_waiting(tmp_path: Path) -> None:
+    async with stage(tmp_path, SLOW, behind=True) as at:
+        held = [await asyncio.open_connection("127.0.0.1", at.port) for _ in range(101)]
+        for _, writer in held:
+            writer.write(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n")
+        for reader, _ in held[:100]:
+            await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 30)
+        assert (await at.ask("POST", "/api/v1/stop")).status == 200
+        for _, writer in held:
+            writer.close()
+
+
+async def test_a_stop_takes_back_an_inference_that_was_put_off(tmp_path: Path) -> None:
+    async with stage(tmp_path, QUICK, behind=True) as at:
+        await at.train()
+        await at.ask("POST", "/api/v1/inference/up", UP)
+        await at.ask("POST", "/api/v1/stop")
+        await at.train()
+        at.world.run.ended.set()
+        looks = len(at.real.seen)
+        await until(lambda: len(at.real.seen) > looks + 3)
+        assert at.real.asked == ["/api/v1/stop"]
+
+
+async def test_a_start_does_not_take_gpus_of_which_nothing_is_known(tmp_path: Path) -> None:
+    async with stage(tmp_path, SLOW, behind=False) as at:
+        node = RealMlNode(at.world)
+        async with node.serving():
+            url = f"http://127.0.0.1:{node.port}"  # free again below: nobody answers there
+        async with serve_ml_node(at.world.operations, at.world.gpu, ("127.0.0.1", 0), url, SLOW) as port:
+            assert (await ask(port, "POST", "/api/v1/train/start", start_body("7"))).status == 409
+            assert HOLDER in at.world.gpu.holds

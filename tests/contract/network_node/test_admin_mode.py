@@ -223,12 +223,19 @@ async def test_a_restart_in_mid_run_gives_nothing_back_before_the_run_is_known(
     wanted: list[bool | None] = [None]
     async with turns(tmp_path) as (gpu, _):
         after_restart = DrainedNode(admin, gpu, "node1", True, tmp_path / "mark", lambda: wanted[0])
+        gpu.hold(WHO, "not asked yet")  # as at the start
         await after_restart.look()
         assert WHO in gpu.holds
         wanted[0] = True
         await after_restart.look()
         assert WHO not in gpu.holds
-        assert node.requests == ["list"] * 2, "the epoch would be lost for nothing"
+        wanted[0] = None  # this run is over, and whether there is another one is being looked up
+        await after_restart.look()
+        assert WHO not in gpu.holds
+        assert node.requests == ["list"] * 3, "an epoch would be lost for nothing"
+        node.nodes["node1"].status = "INFERENCE"
+        await after_restart.look()
+        assert WHO in gpu.holds
 
 
 async def test_a_node_that_the_settings_name_no_more_is_given_back(

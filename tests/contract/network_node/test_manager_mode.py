@@ -33,7 +33,7 @@ async def test_all_places_of_the_named_node_are_locked_before_training(
 ) -> None:
     foreign = node.take("b")
     async with turns(tmp_path) as (gpu, _):
-        locked = LockedNode(manager, gpu, "m", "b", lambda: True)
+        locked = LockedNode(manager, gpu, "m", "b", lambda: True, tmp_path / "locks")
         await locked.look()
         assert "1 of 2 places of ML node b are locked" in gpu.holds[WHO]
         node.nodes["b"].locks.remove(foreign)  # the request before is done
@@ -47,7 +47,7 @@ async def test_proof_of_compute_gets_the_gpu_and_the_places_come_back_after(
     node: ManagerStandIn, manager: NodeManager, tmp_path: Path
 ) -> None:
     async with turns(tmp_path) as (gpu, worker):
-        locked = LockedNode(manager, gpu, "m", "a", lambda: True)
+        locked = LockedNode(manager, gpu, "m", "a", lambda: True, tmp_path / "locks")
         task = asyncio.create_task(locked.run(look_seconds=0.02))
         await until(lambda: WHO not in gpu.holds and len(locked.locks) == 3)
         await worker.start()
@@ -70,7 +70,7 @@ async def test_the_end_of_the_run_gives_the_places_back(
 ) -> None:
     wanted = [True]
     async with turns(tmp_path) as (gpu, _):
-        locked = LockedNode(manager, gpu, "m", "", lambda: wanted[0])
+        locked = LockedNode(manager, gpu, "m", "", lambda: wanted[0], tmp_path / "locks")
         await locked.look()
         assert WHO not in gpu.holds
         wanted[0] = False
@@ -83,7 +83,7 @@ async def test_while_another_holds_the_gpu_requests_may_come(
     node: ManagerStandIn, manager: NodeManager, tmp_path: Path
 ) -> None:
     async with turns(tmp_path) as (gpu, worker):
-        locked = LockedNode(manager, gpu, "m", "a", lambda: True)
+        locked = LockedNode(manager, gpu, "m", "a", lambda: True, tmp_path / "locks")
         await locked.look()
         await worker.start()
         gpu.hold("proof of compute", "scheduled")
@@ -100,7 +100,7 @@ async def test_locks_that_the_network_node_forgot_are_taken_again(
     node: ManagerStandIn, manager: NodeManager, tmp_path: Path
 ) -> None:
     async with turns(tmp_path) as (gpu, worker):
-        locked = LockedNode(manager, gpu, "m", "a", lambda: True)
+        locked = LockedNode(manager, gpu, "m", "a", lambda: True, tmp_path / "locks")
         await locked.look()
         await worker.start()
         node.nodes["a"].locks.clear()  # it was restarted
@@ -112,7 +112,7 @@ async def test_locks_that_the_network_node_forgot_are_taken_again(
 
 async def test_a_model_that_nobody_serves_and_a_node_without_the_service(tmp_path: Path, manager: NodeManager) -> None:
     async with turns(tmp_path) as (gpu, _):
-        await LockedNode(manager, gpu, "nobody's", "", lambda: True).look()
+        await LockedNode(manager, gpu, "nobody's", "", lambda: True, tmp_path / "locks").look()
         assert "serves nobody's" in gpu.holds[WHO]
     async with NodeChannel("127.0.0.1:1", timeout_seconds=1) as channel:
         with pytest.raises(NetworkNodeUnavailableError):
@@ -125,7 +125,7 @@ async def test_when_the_network_node_cannot_be_asked_the_gpu_is_held(tmp_path: P
         manager_stand_in({"a": Places("m", 1)}) as node,
         NodeChannel(node.target, 2) as channel,
     ):
-        locked = LockedNode(NodeManager(channel), gpu, "m", "", lambda: True)
+        locked = LockedNode(NodeManager(channel), gpu, "m", "", lambda: True, tmp_path / "locks")
         task = asyncio.create_task(locked.run(look_seconds=0.02))
         await until(lambda: bool(locked.locks) and WHO not in gpu.holds)
         del node.nodes["a"]
@@ -139,3 +139,25 @@ async def test_a_lock_without_an_id_is_refused(monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setattr(node, "take", lambda _: "")
         with pytest.raises(NetworkNodeError, match="without an id"):
             await NodeManager(channel).acquire("m")
+
+
+async def test_places_that_a_killed_daemon_held_are_given_back_at_the_next_start(
+    node: ManagerStandIn, manager: NodeManager, tmp_path: Path
+) -> None:
+    async with turns(tmp_path) as (gpu, _):
+        killed = LockedNode(manager, gpu, "m", "a", lambda: True, tmp_path / "locks")
+        await killed.look()
+        assert len(node.nodes["a"].locks) == 3
+        node.nodes["a"].locks.pop()  # one that the network node has forgotten
+        foreign = node.take("a")
+        after = LockedNode(manager, gpu, "m", "a", lambda: True, tmp_path / "locks")
+        await after.look()
+        assert len(after.locks) == 2
+        assert foreign in node.nodes["a"].locks
+        node.nodes["a"].locks.remove(foreign)
+        await after.look()
+        assert WHO not in gpu.holds
+        assert len(node.nodes["a"].locks) == 3
+        (tmp_path / "locks").write_text("[")
+        await LockedNode(manager, gpu, "m", "a", lambda: False, tmp_path / "locks").look()
+        assert len(node.nodes["a"].locks) == 3

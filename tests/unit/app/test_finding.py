@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field, replace
 
 from gonka_trainer.app.finding import Finder
@@ -108,3 +109,34 @@ async def test_who_vouched_is_read_once_and_a_failure_is_no_answer() -> None:
     assert await finder.vouched(RUN) is True
     assert await finder.vouched(replace(RUN, height=Height(60))) is False  # written over: another task
     assert await finder.vouched(replace(RUN, manifest_hash=Digest(bytes(32)))) is None
+
+
+@dataclass
+class Slow(Source):
+    """A source that answers when it is let, and says when it is asked."""
+
+    entered: asyncio.Event = field(default_factory=asyncio.Event)
+    let: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def runs(self, since: Height) -> tuple[FoundRun, ...]:
+        self.asked.append(since)
+        self.entered.set()
+        found = tuple(run for run in self.found if run.height >= since)
+        await self.let.wait()
+        return found
+
+
+async def test_a_look_beside_another_does_not_lose_a_run_that_is_named_first() -> None:
+    old = replace(RUN, height=Height(5))
+    source = Slow()
+    finder = Finder(Node(), (source,))
+    first = asyncio.create_task(finder.look((), wanted))
+    await source.entered.wait()
+    second = asyncio.create_task(finder.look({old.manifest_hash}, wanted))  # `tasks` is asked while the daemon looks
+    await asyncio.sleep(0)
+    source.found.append(old)
+    source.asked.clear()
+    source.let.set()
+    await asyncio.gather(first, second)
+    assert source.asked == [1]
+    assert finder.of(old.manifest_hash) == (old,)

@@ -119,3 +119,15 @@ async def test_nobody_is_led_elsewhere() -> None:
         with pytest.raises(ChainUnavailableError):
             await client.block(Height(3))
     assert asked == ["block"]
+
+
+@pytest.mark.parametrize("method", ["status", "header", "commit", "validators"])
+async def test_small_answers_are_not_read_at_any_length(method: str) -> None:
+    """Megabytes of JSON take a hundred times as much memory, and all else waits while they are read."""
+
+    def long(asked: str, result: Any) -> Any:
+        return {**result, "more": "x" * (9 << 20)} if asked == method else result
+
+    async with hostile(long) as client:
+        with pytest.raises(ChainError, match=f"to {method}.* has more than 8388608 bytes"):
+            await client.endpoints.current.rpc.call(f"{method}?height=3")

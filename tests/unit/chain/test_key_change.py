@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +16,7 @@ from gonka_trainer.app import rotation
 from gonka_trainer.app.keys import account_path, next_key_path, open_account, promote_key
 from gonka_trainer.chain.address import encode_address
 from gonka_trainer.chain.client import ChainClient, NodeAddress
-from gonka_trainer.chain.keys import create_key, describe_key
+from gonka_trainer.chain.keys import create_key, describe_key, load_key
 from gonka_trainer.config import ChainConfig, Config, ExchangeConfig, KeyConfig, WorkerConfig
 from gonka_trainer.daemon.voice import Voices, speaking
 from gonka_trainer.errors import ConfigError
@@ -189,7 +190,14 @@ async def test_with_grants_the_new_key_takes_over_at_once_and_the_author_stays(
     async def open_log(*_: Any) -> Log:
         return Log("new", said)
 
+    opened_in: list[int] = []
+
+    def load(*arguments: Any) -> Any:
+        opened_in.append(threading.get_ident())
+        return load_key(*arguments)
+
     monkeypatch.setattr(rotation, "open_run_log", open_log)
+    monkeypatch.setattr(rotation, "load_key", load)
     async with ChainClient(NodeAddress("127.0.0.1:1", "http://127.0.0.1:1")) as chain:
         sender = SimpleNamespace(text=encode_address(old, prefix))
 
@@ -208,6 +216,7 @@ async def test_with_grants_the_new_key_takes_over_at_once_and_the_author_stays(
         await change.look()
         await change.look()
     assert taken == [new]
+    assert opened_in != [threading.get_ident()], "an encrypted key takes a second to open: blocks must not wait for it"
     assert open_account(settings).address == new
     assert voices.held == (P,)
     await voices.publish(())

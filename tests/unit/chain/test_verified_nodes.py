@@ -255,3 +255,19 @@ async def test_a_missing_trusted_block_is_said() -> None:
     async with reader(chain, trusted=TrustedBlock(Height(40), Digest(bytes(32)))) as client:
         with pytest.raises(NotYetError):
             await client.block(Height(3))
+
+
+@pytest.mark.parametrize("kept", [("commit",), ("validators",), ()])
+async def test_who_names_a_trusted_block_wants_signatures(kept: tuple[str, ...]) -> None:
+    """Else a node need only keep them back to have an invented chain believed: nothing would lead to the block."""
+    chain = SignedChain(always(FOUR), length=12, methods=("status", "block", "block_results", "header", *kept))
+    trusted = TrustedBlock(Height(2), Digest(chain.ids[2].hash))
+    await refused(chain, [5], "no (commit|validators).*chain.trusted_block", trusted=trusted)
+
+
+async def test_a_tip_below_the_trusted_block_is_no_tip() -> None:
+    """Blocks below it are checked for themselves: a node could stay there for ever, with a history of its own."""
+    chain = SignedChain(always(FOUR), length=12)
+    async with reader(chain, trusted=TrustedBlock(Height(12), Digest(chain.ids[12].hash))) as client:
+        with pytest.raises(ChainUnavailableError, match=r"can prove block 11, chain\.trusted_block is 12"):
+            await client.info()

@@ -277,3 +277,11 @@ def test_a_disk_that_is_full_is_said(keys: Callable[..., str], monkeypatch: pyte
     assert "key cannot be written: No space left" in said
     assert leaks(said) == []
     assert keys("keys", "import", "key", given=HEX), "no half of a file is in the way"
+
+
+def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path, keys: Callable[..., str]) -> None:
+    secret_file(tmp_path / "key", HEX)
+    (tmp_path / ".key.sent").write_text("a file where a folder is to be")
+    chain = ["--grpc", "127.0.0.1:1", "--rpc", "http://127.0.0.1:1"]
+    said = keys("task", "claim", "1", "--key", "key", *chain, status=1)
+    assert ".key.sent" in said

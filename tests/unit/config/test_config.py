@@ -84,3 +84,23 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 def test_version_six_addresses_have_brackets() -> None:
     assert endpoint("[::1]:7070", "here") == ("::1", 7070)
+
+
+@pytest.mark.parametrize(
+    ("bind", "forward_to", "circle"),
+    [
+        ("10.0.0.5:8080", "http://10.0.0.5:8080/", True),
+        ("0.0.0.0:8080", "http://localhost:8080", True),
+        ("10.0.0.5:8080", "http://127.0.0.1:8080", False),
+        ("0.0.0.0:8080", "http://mlnode:8080", False),
+        ("0.0.0.0:8080", "http://mlnode:99999", True),
+    ],
+)
+def test_the_ml_node_behind_is_another(tmp_path: Path, bind: str, forward_to: str, circle: bool) -> None:
+    more = f'[gpu]\nmode = "ml-node"\n[ml_node]\nbind = "{bind}"\nforward_to = "{forward_to}"\n'
+    path = write(tmp_path, GOOD + more)
+    if circle:
+        with pytest.raises(ConfigError, match=r"ml_node\.forward_to"):
+            load_config(path, {})
+    else:
+        assert load_config(path, {}).ml_node.forward_to == forward_to

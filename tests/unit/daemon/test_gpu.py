@@ -171,6 +171,27 @@ async def test_finish_that_stands_already_takes_what_a_former_daemon_kept(tmp_pa
         assert trained.done.inner_steps == len(d.steps)
 
 
+async def test_steps_that_are_kept_are_not_given_up_for_fewer(tmp_path: Path) -> None:
+    async with desk(tmp_path) as d:
+        wanted = Wanted(command())
+        task = asyncio.create_task(d.training._trained(wanted))
+        while len(d.steps) < 20:
+            await d.step()
+        d.turns.hold("test", "because")
+        await d.turns.vacated()
+        while (kept := UnfinishedRound(d.run.folder).of(0, ZERO_DIGEST.hex())) is None:
+            await asyncio.sleep(0.01)
+        for lost in (d.run.folder / "inner").iterdir():
+            lost.unlink()  # the worker begins again
+        d.turns.lift("test")
+        await d.step()
+        wanted.update(command(finish=True))
+        trained = await task
+        assert d.steps[-1].inner_step < kept.done.inner_steps
+        assert trained == kept
+        assert Path(trained.done.output).exists()
+
+
 async def test_a_round_that_never_had_a_gpu_commits_no_steps(tmp_path: Path) -> None:
     async with desk(tmp_path) as d:
         d.turns.hold("test", "because")
@@ -299,6 +320,9 @@ def test_what_is_kept_of_a_round_is_of_that_round_and_base_alone(tmp_path: Path)
     assert UnfinishedRound(tmp_path).of(3, "bb") == done
     assert kept.of(3, "cc") is None
     assert kept.of(2, "bb") is None
+    with Path(done.done.output).open("ab") as file:
+        file.truncate(8)  # the disk lost its end
+    assert kept.of(3, "bb") is None
     Path(done.done.output).unlink()
     assert kept.of(3, "bb") is None
     kept.clear()

@@ -51,6 +51,13 @@ def nearest_even(value: float) -> int:
 def encode(codec: str, values: Floats) -> tuple[bytes, float]:
     if codec == "f32":
         return packed([value + 0.0 for value in values]), sum_by_blocks(values)
+    if codec == "bf16":
+        halves = [nearest_bf16(value) + 0.0 for value in values]
+        return b"".join(map(upper_half, halves)), sum_by_blocks(halves)
+    if codec == "int4":
+        return encode_int4(values)
+    if codec == "topk":
+        return encode_topk(values)
     scales, quants, total = [], [], 0.0
     for start in range(0, len(values), 128):
         block = values[start : start + 128]
@@ -60,6 +67,89 @@ def encode(codec: str, values: Floats) -> tuple[bytes, float]:
         scales.append(scale)
         quants += row
     return packed(scales) + struct.pack(f"{len(quants)}b", *quants), total
+
+
+def encode_int4(values: Floats) -> tuple[bytes, float]:
+    scales, nibbles, total = b"", [], 0.0
+    for start in range(0, len(values), 64):
+        block = values[start : start + 64]
+        scale = nearest_bf16(r(max(abs(value) for value in block) / 7))
+        row = [max(-7, min(7, nearest_even(r(value / scale)))) if scale else 0 for value in block]
+        total += float(sum(q * q for q in row)) * (scale * scale)
+        scales += upper_half(scale)
+        nibbles += [q & 15 for q in row]
+    nibbles += [0] * (len(nibbles) % 2)
+    return scales + bytes(low | high << 4 for low, high in zip(nibbles[0::2], nibbles[1::2], strict=True)), total
+
+
+def encode_topk(values: Floats) -> tuple[bytes, float]:
+    kept, low_bits = topk_sizes(len(values))
+    chosen = sorted(sorted(range(len(values)), key=lambda i: (-abs(values[i]), i))[:kept])
+    low, high = 0, 0
+    for place, index in enumerate(chosen):
+        low |= index % 2**low_bits << place * low_bits
+        high |= 1 << (index // 2**low_bits + place)
+    data, total = encode_int4([values[i] for i in chosen])
+    low_bytes, high_bytes = topk_bytes(len(values))
+    return data + low.to_bytes(low_bytes, "little") + high.to_bytes(high_bytes, "little"), total
+
+
+def decode_topk(data: bytes, elements: int) -> Floats:
+    kept, low_bits = topk_sizes(elements)
+    low_bytes, high_bytes = topk_bytes(elements)
+    values = decode_int4(data[: len(data) - low_bytes - high_bytes], kept)
+    low = int.from_bytes(data[len(data) - low_bytes - high_bytes : len(data) - high_bytes], "little")
+    high = int.from_bytes(data[len(data) - high_bytes :], "little")
+    places = [place for place in range(8 * high_bytes) if high >> place & 1]
+    dense = [0.0] * elements
+    for i, (place, value) in enumerate(zip(places, values, strict=True)):
+        dense[(place - i) * 2**low_bits + (low >> i * low_bits) % 2**low_bits] = value
+    return dense
+
+
+def topk_sizes(elements: int) -> tuple[int, int]:
+    """Entries, and low bits of an index: the largest l with 2**l * entries <= elements."""
+    kept = (elements + 31) // 32
+    low_bits = 0
+    while kept and 2 ** (low_bits + 1) * kept <= elements:
+        low_bits += 1
+    return kept, low_bits
+
+
+def topk_bytes(elements: int) -> tuple[int, int]:
+    kept, low_bits = topk_sizes(elements)
+    if not elements:
+        return 0, 0
+    return math.ceil(kept * low_bits / 8), math.ceil((kept + (elements - 1) // 2**low_bits) / 8)
+
+
+def with_feedback(codec: str, base: Floats, local: Floats, residual: Floats, size: int) -> tuple[list[bytes], Floats]:
+    """Return the chunks sent and the new residual."""
+    values = [r(r(a - b) + c) for a, b, c in zip(base, local, residual, strict=True)]
+    chunks = [values[start : start + size] for start in range(0, len(values), size)]
+    sent = [encode(codec, chunk)[0] for chunk in chunks]
+    decoded = [value for chunk, data in zip(chunks, sent, strict=True) for value in decode(codec, data, len(chunk))]
+    return sent, [r(a - b) for a, b in zip(values, decoded, strict=True)]
+
+
+def feedback_root(residual: Floats, size: int) -> bytes:
+    if not any(residual):
+        return bytes(32)
+    return merkle(state_leaves({"chunk_elements": size}, packed(residual)))
+
+
+def nearest_bf16(value: float) -> float:
+    """Round to a multiple of the last of 8 bits, or of the smallest subnormal's 2**-133."""
+    if value == 0:
+        return value
+    unit = 2.0 ** max(math.frexp(value)[1] - 8, -133)
+    return math.copysign(round(value / unit) * unit, value)
+
+
+def upper_half(value: float) -> bytes:
+    data = struct.pack("<f", value)
+    assert data[:2] == b"\0\0"
+    return data[2:]
 
 
 def sum_by_blocks(values: Floats) -> float:
@@ -75,10 +165,27 @@ def sum_by_blocks(values: Floats) -> float:
 def decode(codec: str, data: bytes, elements: int) -> Floats:
     if codec == "f32":
         return floats(data)
+    if codec == "bf16":
+        return from_upper_halves(data)
+    if codec == "int4":
+        return decode_int4(data, elements)
+    if codec == "topk":
+        return decode_topk(data, elements)
     blocks = (elements + 127) // 128
     scales = floats(data[: 4 * blocks])
     quants = struct.unpack(f"{elements}b", data[4 * blocks :])
     return [r(q * scales[i // 128]) for i, q in enumerate(quants)]
+
+
+def from_upper_halves(data: bytes) -> Floats:
+    return [floats(b"\0\0" + data[i : i + 2])[0] for i in range(0, len(data), 2)]
+
+
+def decode_int4(data: bytes, elements: int) -> Floats:
+    blocks = (elements + 63) // 64
+    scales, pairs = from_upper_halves(data[: 2 * blocks]), data[2 * blocks :]
+    nibbles = [pairs[i // 2] >> 4 * (i % 2) & 15 for i in range(elements)]
+    return [r((q - 16 if q > 7 else q) * scales[i // 64]) for i, q in enumerate(nibbles)]
 
 
 def chunk_leaf(index: int, elements: int, total: float, data: bytes) -> bytes:

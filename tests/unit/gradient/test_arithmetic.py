@@ -12,8 +12,9 @@ import numba
 import pytest
 
 from gonka_trainer.errors import MachineError
-from gonka_trainer.gradient import arithmetic, fused
+from gonka_trainer.gradient import arithmetic, fused, kernels_topk
 from gonka_trainer.gradient.arithmetic import prove_default_mode, prove_thread
+from gonka_trainer.gradient.codec import codec
 
 MXCSR = """
 #include <xmmintrin.h>
@@ -135,15 +136,33 @@ def has_fma() -> bool:
 
 
 @pytest.mark.skipif(not has_fma(), reason="the processor has no fused multiply-add")
+@pytest.mark.parametrize("name", list(arithmetic._STEPS))
 @pytest.mark.parametrize("place", list(arithmetic._PROBES))
-def test_a_contracted_kernel_is_refused(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_contracted_kernel_is_refused(name: str, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same loops, compiled with leave to contract: every single probe must notice."""
-    add = numba.njit(fastmath={"contract"})(fused._add_f32)
+    add = numba.njit(fastmath={"contract"})(getattr(fused, f"_add_{name}"))
     kernel = numba.njit(fused._SIGNATURE, fastmath={"contract"})(fused._step_with(add))
     monkeypatch.setattr(arithmetic, "_PROBES", {place: arithmetic._PROBES[place]})
-    values = arithmetic.np.full(arithmetic._PROBED, arithmetic._A, "f4").tobytes()
     with pytest.raises(MachineError, match="fuses multiply and add"):
-        arithmetic._prove_step("f32", kernel, values)
+        arithmetic._prove_step(name, kernel, arithmetic._STEPS[name][1])
+
+
+@pytest.mark.skipif(not has_fma(), reason="the processor has no fused multiply-add")
+def test_a_contracted_sparse_sum_is_refused() -> None:
+    kernel = numba.njit(fastmath={"contract"})(kernels_topk._add)
+    with pytest.raises(MachineError, match="topk step fuses multiply and add"):
+        arithmetic._prove_sparse(kernel)
+
+
+def test_the_probes_cover_every_codec() -> None:
+    with pytest.raises(KeyError) as caught:
+        codec("none", 1)
+    for name in arithmetic.ALL_CODECS:
+        assert f"('{name}', 1)" in str(caught.value)
+        arithmetic.prove_kernels((name,))
+    assert str(caught.value).count(", 1)") == len(arithmetic.ALL_CODECS)
+    with pytest.raises(KeyError):
+        arithmetic.prove_kernels(("none",))
 
 
 def test_the_probes_pass_on_the_kernels_in_use() -> None:

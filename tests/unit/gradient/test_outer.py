@@ -18,7 +18,7 @@ from gonka_trainer.gradient.outer import OuterSettings, outer_step
 
 from .build import blob_of, flat, gradient
 
-CODECS = pytest.mark.parametrize("name", ["f32", "int8"])
+CODECS = pytest.mark.parametrize("name", ["f32", "bf16", "int8", "int4", "topk"])
 SETTINGS = OuterSettings(np.float32(0.7), np.float32(0.9))
 
 
@@ -62,13 +62,13 @@ def test_the_fused_step_is_the_oracle_to_the_bit(name: str, elements: int, hosts
 def test_any_cut_into_chunks_reduces_every_element_once(
     name: str, elements: int, chunk_elements: int, hosts: int, threads: int
 ) -> None:
-    """int8 scales begin anew in each chunk, so there the oracle gets the same cut; f32 is compared with one chunk."""
+    """Scales begin anew in each chunk, so there the oracle gets the same cut; others are compared with one chunk."""
     layout = flat(elements, chunk_elements)
     parameters, momentum = gradient(elements, 1), gradient(elements, 2)
     blobs = contributions(layout, name, hosts)
     got = bits(step(parameters, momentum, blobs, layout, name, threads))
     assert got == bits(reference_round(parameters, momentum, blobs, SETTINGS, layout, name))
-    if name == "f32":
+    if name in {"f32", "bf16"}:
         # Sums of squares add up in another order in another cut: the coefficients of the first are kept.
         whole = flat(elements, elements)
         joined = contributions(whole, name, hosts)
@@ -89,8 +89,9 @@ def test_subnormal_values_are_kept(name: str) -> None:
 
 @CODECS
 def test_hosts_may_come_in_any_order(name: str) -> None:
-    layout = flat(500, 200)
-    parameters, momentum = gradient(500, 1), gradient(500, 2)
+    elements, chunk_elements = (60_000, 5000) if name == "topk" else (500, 200)  # enough that three hosts kept alike
+    layout = flat(elements, chunk_elements)
+    parameters, momentum = gradient(elements, 1), gradient(elements, 2)
     blobs = contributions(layout, name, 4)
     results = {tuple(bits(step(parameters, momentum, list(order), layout, name))) for order in permutations(blobs)}
     assert len(results) == 1
@@ -201,7 +202,7 @@ def test_wrong_arguments_are_refused() -> None:
 
 def test_a_codec_reads_no_payload_of_another_size() -> None:
     state = np.zeros(300, np.float32), np.zeros(300, np.float32)
-    for name in ("f32", "int8"):
+    for name in ("f32", "bf16", "int8", "int4", "topk"):
         with pytest.raises(ValueError, match="not"):
             codec(name, 1).step(
                 [np.zeros(299, np.uint8)], np.ones(1, np.float32), state, state, np.float32(1), np.float32(0)

@@ -107,6 +107,18 @@ def _host(layout: dict[str, Any], codec: str, base: plain.Floats, host: dict[str
     return {**host, "norm": math.sqrt(total), "gradient": decoded}
 
 
+@pytest.mark.parametrize("vector", load("feedback.json"), ids=lambda v: v["codec"])
+def test_error_feedback_in_plain_python(vector: dict[str, Any]) -> None:
+    layout = next(each for each in load("layout.json") if each["label"] == vector["layout"])
+    size, base = layout["chunk_elements"], plain.floats(raw(vector["base"]))
+    residual = [0.0] * len(base)
+    for each in vector["rounds"]:
+        sent, residual = plain.with_feedback(vector["codec"], base, plain.floats(raw(each["local"])), residual, size)
+        assert b"".join(sent).hex() == each["payload"]
+        assert plain.packed(residual).hex() == each["residual"]
+        assert plain.feedback_root(residual, size).hex() == each["feedback_root"]
+
+
 def _numpy_dispatch() -> str:
     umath = np._core._multiarray_umath  # type: ignore[attr-defined]
     return " ".join(name for name in umath.__cpu_dispatch__ if umath.__cpu_features__[name])

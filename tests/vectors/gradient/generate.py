@@ -21,6 +21,7 @@ from gonka_trainer.gradient.arrays import F32
 from gonka_trainer.gradient.blob import encode_blob
 from gonka_trainer.gradient.codec import codec
 from gonka_trainer.gradient.digest import LeafEntry, chunk_leaf, encode_leaf_list, merkle_root, payload_root, state_leaf
+from gonka_trainer.gradient.feedback import Feedback
 from gonka_trainer.gradient.header import Header, commitment, encode_header
 from gonka_trainer.gradient.initial import initial_parameters
 from gonka_trainer.gradient.layout import Entry, Layout, encode_layout, layout_root
@@ -30,6 +31,7 @@ from gonka_trainer.types import ZERO_DIGEST, Address, sha256
 
 HERE = Path(__file__).parent
 SEED = b"golden"
+CODECS = ("f32", "bf16", "int8", "int4", "topk")
 LAYOUTS = {
     "plain": Layout((Entry("w", (2, 3), "uniform:0.02"), Entry("b", (3,), "zeros")), 4),
     "odd": Layout(
@@ -65,6 +67,8 @@ def special_values() -> dict[str, F32]:
         "zeros, one of them negative": np.array([0.0, -0.0, 0.0], np.float32),
         "ties": np.array([127, 0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 126.5], np.float32),
         "subnormal scale": np.array([190, 95, -190, 1, 0], np.float32) * tiny,
+        "ties of 8 bits": np.array([257, 259, -257, -259, 511, 0.5, 1.5, 7], np.float32),
+        "subnormals of 8 bits": np.array([2.0**16, 2.0**15, -(2.0**15), 3 * 2.0**15, 5 * 2.0**20], np.float32) * tiny,
         "scale rounds to zero": np.array([1, -1, 0], np.float32) * tiny,
         "largest": np.array([2.0**40, -(2.0**40), 1.0], np.float32),
         "a large value in one block only": np.concatenate([pattern(128, 1, 18), np.array([2.0**30, 1], np.float32)]),
@@ -73,7 +77,7 @@ def special_values() -> dict[str, F32]:
 
 
 def codec_vectors() -> list[dict[str, Any]]:
-    return [_encoded(name, label, values) for name in ("f32", "int8") for label, values in special_values().items()]
+    return [_encoded(name, label, values) for name in CODECS for label, values in special_values().items()]
 
 
 def _encoded(name: str, label: str, values: F32) -> dict[str, Any]:
@@ -178,7 +182,7 @@ def _header(header: Header) -> dict[str, Any]:
 
 
 def round_vectors() -> list[dict[str, Any]]:
-    return [_rounds(name) for name in ("f32", "int8")]
+    return [_rounds(name) for name in CODECS]
 
 
 def _rounds(codec_name: str) -> dict[str, Any]:
@@ -237,12 +241,44 @@ def _host(contribution: Contribution, local: F32) -> dict[str, Any]:
     }
 
 
+def feedback_vectors() -> list[dict[str, Any]]:
+    return [_fed_back(name) for name in ("f32", "int4", "topk")]
+
+
+def _fed_back(codec_name: str) -> dict[str, Any]:
+    """Three rounds of one host from the same base; the first has no residual."""
+    layout = LAYOUTS["odd"]
+    base = initial_parameters(layout, SEED)
+    residual: F32 | None = None
+    rounds = []
+    for number in range(3):
+        local = base + pattern(base.size, 40 + number, 25)
+        chunks: list[bytes] = []
+        left: list[F32] = []
+        header = sample_header(layout, codec_name, 0)
+        index = encode_blob(
+            base, local, layout, codec(codec_name, 1), header, chunks.append, feedback=Feedback(residual, left.append)
+        )
+        residual = np.concatenate(left)
+        rounds.append(
+            {
+                "local": hexed(local),
+                "payload": b"".join(chunks).hex(),
+                "residual": hexed(residual),
+                "feedback_root": index.header.feedback_root.hex(),
+                "payload_root": index.header.payload_root.hex(),
+            }
+        )
+    return {"codec": codec_name, "layout": "odd", "base": hexed(base), "rounds": rounds}
+
+
 FILES = {
     "codec.json": codec_vectors,
     "tree.json": tree_vectors,
     "layout.json": layout_vectors,
     "header.json": header_vectors,
     "round.json": round_vectors,
+    "feedback.json": feedback_vectors,
 }
 
 

@@ -156,7 +156,7 @@ async def test_killed_at_every_step_of_the_change_it_goes_on_at_its_next_start(t
         assert load_key(host.folder / "account.key", secret.encode).address == decode_address(new, "gonka")
         number = net.rounds(first)[-1]["round"]
         line = await net.until_round_ended(first, number + 2)
-        assert line["states"][host.address]["root"] == line["root"]
+        assert host.address in line["commitments"]  # its root may come too late to be needed
         said = await speakers(net, host.address)
         assert [keys for keys in said.values() if len(keys) != 1] == []
         assert {encode_address(next(iter(keys)), "gonka") for keys in said.values()} == {old, new}

@@ -37,6 +37,7 @@ sim: $(READY)
 
 bench: $(READY)
 	$(BIN)/python bench/outer_step.py
+	$(BIN)/python bench/codecs.py
 
 demo: $(READY)
 	$(BIN)/gonka-trainer demo --chain-version $(CHAIN_VERSION) $(if $(DATA),--data "$(DATA)")

@@ -8,8 +8,9 @@ import sys
 
 def main() -> None:
     """Run the command line."""
-    # The pinning handshake (exchange/pin.py) ends before TLS is complete, which gRPC would tell the log each time.
-    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
+    # The pinning handshake (exchange/pin.py) ends before TLS is complete, which gRPC would tell the log each time; and
+    # a port that is taken gets one message of ours.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from gonka_trainer.cli.commands import app
     from gonka_trainer.errors import UserError
 

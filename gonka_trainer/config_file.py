@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import string
 import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
@@ -20,6 +21,9 @@ from gonka_trainer.manifest.strict import build
 _PREFIX: Final = "GONKA_TRAINER_"
 _REMEDY: Final = "docs/operating.md lists every key with an example"
 _CREDENTIAL: Final = "credential:"
+_HOST_CHARACTERS: Final = frozenset(
+    string.ascii_letters + string.digits + ".-:"
+)  # as a join may hold (docs/protocol.md)
 SECTIONS: Final = ("chain", "keys", "exchange", "worker", "runs", "gpu", "control", "ml_node")
 
 
@@ -103,6 +107,8 @@ def _check(config: Config, where: str) -> None:
     _check_chain(config.chain, where)
     endpoint(config.exchange.bind, f"{where}: exchange.bind")
     host, _ = endpoint(config.exchange.advertise, f"{where}: exchange.advertise")
+    if any(c not in _HOST_CHARACTERS for c in host):
+        raise ConfigError(f"{where}: exchange.advertise: {host!r} is no host name or address", "host:port, no scheme")
     if len(host.encode()) > 64:
         raise ConfigError(f"{where}: exchange.advertise: {host!r} is longer than 64 bytes", "use a shorter name")
     worker = config.worker

@@ -45,6 +45,7 @@ restricted_until is the height below which bank sends between users fail. Epoch 
 out is as above. Participants with a weight are the members from the first block on. allow_training fills both lists
 (EXEC and START) of chain version 0.2.11, as --allow-training does.
 """
+ADDRESS_HELP = "127.0.0.1:{} if left out; with port 0 the system chooses"
 VERSIONS = ("0.2.0", "0.2.11", "0.2.16")
 
 
@@ -82,8 +83,8 @@ def parser() -> argparse.ArgumentParser:
     )
     add = made.add_argument
     add("--account", type=account, action="append", default=[], metavar="ADDRESS=AMOUNT", help="a funded account")
-    add("--grpc", type=host_port, default=("127.0.0.1", 9090), metavar="HOST:PORT")
-    add("--rpc", type=host_port, default=("127.0.0.1", 26657), metavar="HOST:PORT")
+    add("--grpc", type=host_port, default=("127.0.0.1", 9090), metavar="HOST:PORT", help=ADDRESS_HELP.format(9090))
+    add("--rpc", type=host_port, default=("127.0.0.1", 26657), metavar="HOST:PORT", help=ADDRESS_HELP.format(26657))
     add("--chain-id", default="gonka-devnet")
     add("--prefix", default="gonka", help="of addresses")
     add("--denom", default="ngonka")

@@ -32,13 +32,18 @@ class Doors:
         return self.grpc, self.rpc
 
     async def open(self) -> None:
-        """Listen; raise OSError or RuntimeError where an address is taken."""
+        """Listen; raise OSError where an address is taken."""
         tendermint = Tendermint(self._node, self._version, self._addresses)
         handlers = {**module_handlers(self._node), **tendermint.handlers(), **Transactions(self._node).handlers()}
         server = grpc.aio.server(options=OPTIONS)
         server.add_generic_rpc_handlers((*reflection.handlers(handlers), Gateway(self._node, handlers)))
         host = self.grpc.rpartition(":")[0]
-        self.grpc = f"{host}:{server.add_insecure_port(self.grpc)}"
+        try:
+            self.grpc = f"{host}:{server.add_insecure_port(self.grpc)}"
+        except RuntimeError as error:  # so grpc says it
+            raise OSError(
+                f"--grpc {self.grpc} cannot be listened at, it may be taken: port 0 takes a free one"
+            ) from error
         await server.start()
         self._server = server
         rpc_host, _, port = self.rpc.rpartition(":")
@@ -58,7 +63,7 @@ class Doors:
         for left in reversed(range(TRIES)):
             try:
                 await self.open()
-            except (OSError, RuntimeError):
+            except OSError:
                 await self.close(0)
                 if not left:
                     raise

@@ -88,7 +88,8 @@ def _check(change: Change) -> None:
     if not keys.participant:
         raise ConfigError(
             "keys.participant is empty: with another account key the daemon would be another participant",
-            f'write participant = "{change.name(change.old.address)}" into [keys] first; it means what is so now',
+            f'write participant = "{change.name(change.old.address)}" into [keys] and restart the daemon; '
+            "it means what is so now",
         )
     by_record = keys.speaks_by == "delegate"
     if by_record and change.begun and (change.signer is None or change.signer.address != change.participant):

@@ -88,7 +88,7 @@ class AccountChange:
         if not config.keys.participant:
             raise ConfigError(
                 "a new account key waits, and keys.participant is empty: it would be taken for another participant",
-                "set keys.participant to the account that this daemon speaks for",
+                "set keys.participant to the account that this daemon speaks for, and restart the daemon",
             )
         key = await asyncio.to_thread(load_key, next_key_path(config.keys), self._succession.passphrase)
         folder, acts_for = sent_folder(config.data_path, key.address), acting_for(config, key)

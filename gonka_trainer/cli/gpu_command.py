@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from gonka_trainer.app.sharing import ml_nodes
 from gonka_trainer.cli.options import DEFAULT_CONFIG, ConfigPath, host_config, run_async
@@ -41,5 +42,5 @@ def _table(nodes: tuple[MlNode, ...]) -> Table:
     for node in nodes:
         row: list[Any] = [node.id, "yes" if node.enabled else f"no, since epoch {node.admin_epoch}"]
         row += [node.intended_status, node.current_status, node.lock_count, node.poc_weight]
-        table.add_row(*(printable(str(cell), 60) for cell in row))
+        table.add_row(*(Text(printable(str(cell), 60)) for cell in row))
     return table

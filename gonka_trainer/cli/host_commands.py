@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from gonka_trainer.app.accepted import AcceptedRuns
 from gonka_trainer.app.checkpoint_store import keep_checkpoint
@@ -123,5 +124,14 @@ def _statuses(config: Config) -> list[dict[str, Any]]:
 def _table(values: dict[str, Any]) -> Table:
     table = Table(title=f"run {values['run'][:16]}", show_header=False)
     for name, value in values.items():
-        table.add_row(name.replace("_", " "), f"{value:.4f}" if isinstance(value, float) else str(value))
+        table.add_row(name.replace("_", " "), Text(_shown(value)))  # as it is: brackets are no markup
     return table
+
+
+def _shown(value: Any) -> str:
+    """Return a value of the status for a person: nothing known, or nobody, is a dash."""
+    if isinstance(value, dict):
+        return "; ".join(f"{key}: {each}" for key, each in value.items()) or "-"
+    if value is None:
+        return "-"
+    return f"{value:.4f}" if isinstance(value, float) else str(value)

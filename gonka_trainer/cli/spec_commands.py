@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from gonka_trainer.app.accepted import Accepted, accept
 from gonka_trainer.app.opening import open_client
@@ -79,9 +80,9 @@ def check(file: File, prefix: Prefix = "gonka") -> None:
     """Check a manifest and say what it means."""
     run_ = read_manifest(file)
     params = round_params(run_.manifest, run_.hash, prefix)
-    table = Table(title=f"run {run_.manifest.name}", show_header=False)
+    table = Table(title=Text(f"run {run_.manifest.name}"), show_header=False)
     for label, value in _explain(run_):
-        table.add_row(label, value)
+        table.add_row(label, Text(value))
     Console().print(table)
     typer.echo(f"run id        {params.run_id.hex()}\nmanifest hash {run_.hash.hex()}")
 

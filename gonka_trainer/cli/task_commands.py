@@ -144,7 +144,7 @@ def _tell(step: Step, wanted: str) -> None:
     if step.refusal:
         typer.echo(step.refusal, err=True)
     if step.stands:
-        done = f"{wanted} by {step.tx_hash}" if step.tx_hash else f"{wanted} so already, nothing was sent"
+        done = f"{wanted} by transaction {step.tx_hash}" if step.tx_hash else f"{wanted} so already, nothing was sent"
         typer.echo(f"task {step.task.id}: {done}")
     else:
         why = "somebody else came first" if not step.tx_hash else "somebody else went over it"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from gonka_trainer.app.tasklist import Listed
 from gonka_trainer.chain.hardware import Hardware, Match
@@ -50,7 +51,10 @@ def print_matches(found: tuple[Match, ...]) -> None:
     table = Table("participant", "nodes", "has of it", "enough alone", title="hardware for it", title_justify="left")
     for each in found:
         table.add_row(
-            each.participant, ", ".join(each.node_ids), hardware_text(each.has), "yes" if each.suffices else "no"
+            Text(each.participant),
+            Text(", ".join(each.node_ids)),
+            Text(hardware_text(each.has)),
+            "yes" if each.suffices else "no",
         )
     Console().print(table)
 

@@ -18,6 +18,22 @@ SERVICE: Final = "gonka_trainer.v1.Control"
 READERS: Final = 16
 """How many readers of events there may be at once."""
 
+KINDS: Final = frozenset(
+    (
+        "phase",
+        "round_final",
+        "round_void",
+        "transaction",
+        "gpu_held",
+        "gpu_freed",
+        "run_started",
+        "run_over",
+        "error",
+        "missed",
+    )
+)
+"""The kinds of events (control.proto, `Event`)."""
+
 REQUEST_BYTES: Final = 64 * 1024
 _WHY_BYTES: Final = 200
 
@@ -81,6 +97,9 @@ class ControlService:
 
     async def _events(self, raw: bytes, context: Context) -> None:
         request = await _parse(pb.EventsRequest, raw, context)
+        for kind in sorted(set(request.kinds) - KINDS):
+            text = f"no event is of kind {printable(kind)} -> {', '.join(sorted(KINDS))}"
+            await _abort(context, grpc.StatusCode.INVALID_ARGUMENT, text)
         if self._readers >= READERS:
             await _abort(context, grpc.StatusCode.RESOURCE_EXHAUSTED, f"{READERS} readers of events are here already")
         self._readers += 1

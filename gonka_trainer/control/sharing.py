@@ -45,6 +45,8 @@ class Sharing:
         self._lock = asyncio.Lock()
         self._changes = 0
         self._since = 0.0
+        self._silent_since: float | None = None
+        self._told = False
         self._owed: tuple[str, bytes] | None = None
         self._loading: asyncio.Task[None] | None = None
         self.turn = Turn.TRAINING
@@ -108,12 +110,28 @@ class Sharing:
                 await asyncio.sleep(self._patience.look)
                 changes = self._changes
                 state = "" if self._behind is None else await self._behind.state()
+                self._note_silence(silent=self._behind is not None and not state)
                 async with self._lock:
                     if changes == self._changes:  # nothing was asked while the ML node answered
                         await self._look(state)
         finally:
             if self._loading is not None:
                 self._loading.cancel()
+
+    def _note_silence(self, *, silent: bool) -> None:
+        """Say once that training waits for an ML node that is away: its GPUs are nobody's to give meanwhile."""
+        now = asyncio.get_running_loop().time()
+        if not silent or HOLDER not in self._gpu.holds:
+            self._silent_since, self._told = None, False
+        elif self._silent_since is None:
+            self._silent_since = now
+        elif not self._told and now - self._silent_since > self._patience.settle:
+            self._told = True
+            _LOG.error(
+                "the ML node behind has not answered for %g s, and training waits for it: start it, or take "
+                "ml_node.forward_to out of the configuration",
+                now - self._silent_since,
+            )
 
     async def _look(self, state: str) -> None:
         settled = asyncio.get_running_loop().time() - self._since > self._patience.settle

@@ -17,11 +17,16 @@ _LOG: Final = logging.getLogger(__name__)
 _LOOK_SECONDS: Final = 1.0
 _ANSWER_SECONDS: Final = 2.0
 _LOST_SECONDS: Final = 60.0
+_LOST_IN_PROOF_SECONDS: Final = 900.0  # longer than a proof of compute takes
 _MAX_ANSWER_BYTES: Final = 1 << 16
 
 
 class MlStateWatch:
-    """Asks `URL/api/v1/state` every second. One that does not answer for a minute is taken to be off the GPUs."""
+    """Asks `URL/api/v1/state` every second.
+
+    One that does not answer for a minute is taken to be off the GPUs; one whose last word was POW, for a quarter of an
+    hour: of a challenge that only it knows, nothing else tells.
+    """
 
     def __init__(self, url: str, gpu: Gpu, look_seconds: float = _LOOK_SECONDS) -> None:
         self._url = url.rstrip("/") + "/api/v1/state"
@@ -29,6 +34,7 @@ class MlStateWatch:
         self._look_seconds = look_seconds
         self._answered = time.monotonic()
         self._silent = False
+        self._in_proof = False
 
     async def run(self) -> None:
         """Watch until cancelled; before the first answer the GPUs are held."""
@@ -55,7 +61,8 @@ class MlStateWatch:
         if self._silent:
             _LOG.info("ML node: answers again")
         self._answered, self._silent = time.monotonic(), False
-        if state == "POW":
+        self._in_proof = state == "POW"
+        if self._in_proof:
             self._gpu.hold(HOLDER, "the ML node's state is POW")
         else:
             self._gpu.lift(HOLDER)
@@ -64,7 +71,8 @@ class MlStateWatch:
         if not self._silent:
             _LOG.warning("ML node: no state from %s", self._url)
             self._silent = True
-        if time.monotonic() - self._answered > _LOST_SECONDS:
+        lost_seconds = _LOST_IN_PROOF_SECONDS if self._in_proof else _LOST_SECONDS
+        if time.monotonic() - self._answered > lost_seconds:
             self._gpu.lift(HOLDER)
 
 

@@ -6,11 +6,19 @@ import dataclasses
 import math
 import typing
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from gonka_trainer.errors import ConfigError
 
 _T = TypeVar("_T")
+_WORDS: Final[Mapping[Any, str]] = {
+    int: "a whole number",
+    float: "a number",
+    str: "text in quotes",
+    bool: "true or false",
+    tuple: "a list",
+    dict: "a table of keys",
+}
 
 
 def build(cls: type[_T], value: Any, where: str, remedy: str) -> _T:
@@ -43,7 +51,7 @@ def _read(kind: Any, value: Any, where: str, remedy: str) -> Any:
         return float(value)
     if kind in (int, str, bool) and type(value) is kind:
         return value
-    raise ConfigError(f"{where}: {value!r:.60} is not {getattr(kind, '__name__', kind)}", remedy)
+    raise ConfigError(f"{where}: {value!r:.60} is not {_WORDS.get(origin or kind, kind)}", remedy)
 
 
 def _read_tuple(kinds: tuple[Any, ...], value: list[Any], where: str, remedy: str) -> tuple[Any, ...]:

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
 import hashlib
+import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
 
+import pytest
 from cosmpy.protos.cosmos.bank.v1beta1 import query_pb2 as bank
 from cosmpy.protos.cosmos.base.tendermint.v1beta1 import query_pb2 as tendermint
 from devnet_process import TM, Devnet, devnet, eventually, golden_key, topic_address
@@ -95,3 +99,20 @@ def test_another_chain_id_is_refused(tmp_path: Path) -> None:
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 1
     assert "the home belongs to chain gonka-devnet, not to other" in ended.stderr
+
+
+@pytest.mark.parametrize("door", ["--grpc", "--rpc"])
+def test_a_taken_port_is_said_in_one_line(tmp_path: Path, door: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        doors = {"--grpc": "127.0.0.1:0", "--rpc": "127.0.0.1:0", door: f"127.0.0.1:{taken.getsockname()[1]}"}
+        flags = [word for pair in doors.items() for word in pair]
+        ended = subprocess.run(
+            [sys.executable, "-m", "gonka_devnet", "--home", str(tmp_path), *flags],
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+    assert ended.returncode == 1
+    assert doors[door].rpartition(":")[2] in ended.stderr
+    assert "Traceback" not in ended.stderr

@@ -189,6 +189,14 @@ async def test_events_come_in_order_and_only_those_asked_for(world: World) -> No
     assert final == read[2]
 
 
+async def test_a_kind_of_event_that_does_not_exist_is_refused(world: World) -> None:
+    async with world.channel() as channel:
+        method = channel.unary_stream(f"/{SERVICE}/Events", pb.EventsRequest.SerializeToString, pb.Event.FromString)
+        with pytest.raises(grpc.aio.AioRpcError, match="no event is of kind rounds") as caught:
+            await method(pb.EventsRequest(kinds=["phase", "rounds"])).read()
+        assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+
+
 async def test_a_slow_reader_learns_how_many_it_missed(world: World) -> None:
     count, text = 5000, "x" * 2000
     async with world.channel() as channel:

@@ -142,7 +142,7 @@ async def test_at_start_the_gpus_are_whose_the_ml_node_says(tmp_path: Path) -> N
                     assert (HOLDER in at.world.gpu.holds) is held, state
 
 
-async def test_an_ml_node_that_does_not_answer(tmp_path: Path) -> None:
+async def test_an_ml_node_that_does_not_answer(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async with stage(tmp_path, SLOW, behind=False) as at:
         node = RealMlNode(at.world)
         async with node.serving():
@@ -152,6 +152,7 @@ async def test_an_ml_node_that_does_not_answer(tmp_path: Path) -> None:
             for method, path in (("GET", "/api/v1/state"), ("POST", "/api/v1/stop"), ("GET", "/health")):
                 answer = await ask(port, method, path)
                 assert (answer.status, answer.json["status"]) == (502, "ERROR")
+            await until(lambda: "training waits for it" in caplog.text)
             async with node.serving():
                 await until(lambda: not at.world.gpu.holds)
 

@@ -60,12 +60,15 @@ def test_the_environment_stands_above_the_file(tmp_path: Path) -> None:
     [
         ('"127.0.0.1:9090"', '"127.0.0.1"', "chain.grpc: '127.0.0.1' is not host:port"),
         ('"127.0.0.1:9090"', '"127.0.0.1:99999"', "chain.grpc"),
-        ('"127.0.0.1:9090"', "9090", "grpc: 9090 is not str"),
+        ('"127.0.0.1:9090"', "9090", "grpc: 9090 is not text in quotes"),
         ('rpc = "http://', 'rpc = "tcp://', "chain.rpc"),
         ("[keys]", "[keyz]", "keyz is unknown"),
         ('account_file = "account.key"', "", "account_file is missing"),
+        ("host.example", "https://host.example", "no host name or address"),
+        ("host.example", "my_host", "no host name or address"),
         ("host.example", "h" * 65, "longer than 64 bytes"),
         ("[worker]", '[runs]\naccept = ["xyz"]\n[worker]', "runs.accept: 'xyz'"),
+        ("[worker]", '[runs]\naccept = "xyz"\n[worker]', "accept: 'xyz' is not a list"),
         ("[worker]", "[worker", "not TOML"),
     ],
 )

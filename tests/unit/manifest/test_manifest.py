@@ -36,6 +36,17 @@ def test_a_rendered_manifest_is_read_back_as_it_was(manifest: Manifest) -> None:
     assert parse_manifest(render_manifest(manifest)) == manifest
 
 
+@pytest.mark.parametrize("name", ["f32", "bf16", "int8", "int4"])
+def test_every_codec_that_a_run_can_use_is_accepted(manifest: Manifest, name: str) -> None:
+    assert parse_manifest(changed(manifest, "codec", name)).codec == name
+
+
+@pytest.mark.parametrize(("key", "value"), [("codec", "topk"), ("codec", "int2"), ("codec", ""), ("codec_version", 2)])
+def test_other_codecs_are_refused(manifest: Manifest, key: str, value: Any) -> None:
+    with pytest.raises(ConfigError, match=r"codec .* is unknown"):
+        parse_manifest(changed(manifest, key, value))
+
+
 def test_the_hash_changes_with_any_byte(manifest: Manifest) -> None:
     other = replace(manifest, name=manifest.name + ".")
     assert manifest_hash(render_manifest(manifest)) != manifest_hash(render_manifest(other))
@@ -61,10 +72,10 @@ def test_a_key_given_twice_is_refused(manifest: Manifest) -> None:
         ("name", None, "name is missing"),
         ("extra", 1, "extra is unknown"),
         ("inner.beta3", 0.5, "beta3 is unknown"),
-        ("inner.steps", "30", "steps: '30' is not int"),
-        ("inner.steps", True, "steps: True is not int"),
+        ("inner.steps", "30", "steps: '30' is not a whole number"),
+        ("inner.steps", True, "steps: True is not a whole number"),
         ("inner.learning_rate", 1, "canonical"),
-        ("inner.learning_rate", "1", "learning_rate: '1' is not float"),
+        ("inner.learning_rate", "1", "learning_rate: '1' is not a number"),
         ("carrier", "pigeon", "neither memo nor kv"),
         ("log_height", 0, "log_height"),
         ("windows.state_blocks", 1, "state_blocks must not be below attest_blocks"),

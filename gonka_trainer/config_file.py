@@ -20,6 +20,7 @@ from gonka_trainer.manifest.strict import build
 
 _PREFIX: Final = "GONKA_TRAINER_"
 _REMEDY: Final = "docs/operating.md lists every key with an example"
+_OTHER_VARIABLES: Final = ("GONKA_TRAINER_LEASH_PARENT",)  # of the worker's leash
 _CREDENTIAL: Final = "credential:"
 _HOST_CHARACTERS: Final = frozenset(
     string.ascii_letters + string.digits + ".-:"
@@ -77,6 +78,10 @@ def endpoint(text: str, where: str) -> tuple[str, int]:
 
 
 def _overlay(document: dict[str, Any], environment: Mapping[str, str]) -> None:
+    starts = (f"{_PREFIX}DATA_DIR", *_OTHER_VARIABLES, *(f"{_PREFIX}{section.upper()}_" for section in SECTIONS))
+    for name in environment:
+        if name.startswith(_PREFIX) and not name.startswith(starts):
+            raise ConfigError(f"{name}: names no section of the configuration", f"known: {', '.join(SECTIONS)}")
     if _PREFIX + "DATA_DIR" in environment:
         document["data_dir"] = environment[_PREFIX + "DATA_DIR"]
     for section in SECTIONS:

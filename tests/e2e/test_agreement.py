@@ -30,6 +30,8 @@ def check_cost(net: Net, host: DemoHost) -> None:
         ("0.2.16", "f32"),
         pytest.param("0.2.11", "int8", marks=pytest.mark.slow),
         pytest.param("0.2.16", "int8", marks=pytest.mark.slow),
+        pytest.param("0.2.16", "int4", marks=pytest.mark.slow),
+        pytest.param("0.2.0", "bf16", marks=pytest.mark.slow),
     ],
 )
 async def test_all_hosts_post_the_reference_root_every_round(tmp_path: Path, chain_version: str, codec: str) -> None:

@@ -107,3 +107,11 @@ def test_the_ml_node_behind_is_another(tmp_path: Path, bind: str, forward_to: st
             load_config(path, {})
     else:
         assert load_config(path, {}).ml_node.forward_to == forward_to
+
+
+def test_a_variable_that_names_no_section_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "host.toml"
+    path.write_text(GOOD)
+    with pytest.raises(ConfigError, match="GONKA_TRAINER_CHIAN_GRPC: names no section"):
+        load_config(path, {"GONKA_TRAINER_CHIAN_GRPC": "127.0.0.1:1"})
+    load_config(path, {"GONKA_TRAINER_CHAIN_GRPC": "127.0.0.1:1", "GONKA_TRAINER_DATA_DIR": "d", "PATH": "/"})

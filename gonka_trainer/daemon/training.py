@@ -63,6 +63,8 @@ class Training:
         """
         kit, base_root = self._kit, wanted.command.base_root.hex()
         kept = kit.unfinished.of(wanted.command.round, base_root)
+        if kept is None:
+            await asyncio.to_thread(kit.unfinished.clear)  # of an earlier round
         while True:
             got = await self._stretch(wanted, kept)
             if not got.done.yielded or got is kept:
@@ -106,11 +108,12 @@ class Training:
         return ready
 
     def _forget(self, done: jobs.Done) -> None:
-        """Remove the result, which is in a blob now, and one of fewer steps that was not taken."""
-        if done.output:
-            Path(done.output).unlink(missing_ok=True)
+        """Remove the result, which is in a blob now.
+
+        What is kept of an interruption stays until the next round: a crash before the journal knows the update would
+        leave nothing else to commit.
+        """
         self._output(done.round).unlink(missing_ok=True)
-        self._kit.unfinished.clear()
 
     def _output(self, round_number: int) -> Path:
         return self._kit.work / f"round-{round_number}.f32"

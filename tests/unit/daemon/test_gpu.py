@@ -9,7 +9,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -155,6 +155,25 @@ async def test_when_the_time_is_over_what_there_is_is_taken_without_a_worker(tmp
         assert d.trainer.starts == 1
         result = Path(trained.done.output).read_bytes()
     assert result == await whole(tmp_path / "whole", trained.done.inner_steps)
+
+
+async def test_what_is_kept_stays_until_the_next_round(tmp_path: Path) -> None:
+    """The journal does not know the update yet when its blob is made: after a crash then, nothing else is left."""
+    async with desk(tmp_path) as d:
+        wanted, kept = Wanted(command()), UnfinishedRound(d.run.folder)
+        task = asyncio.create_task(d.training._trained(wanted))
+        await d.step()
+        d.turns.hold("test", "because")
+        await d.turns.vacated()
+        wanted.update(command(finish=True))
+        done = (await task).done
+        d.training._forget(done)
+        assert kept.of(0, ZERO_DIGEST.hex()) is not None
+        later = asyncio.create_task(d.training._trained(Wanted(replace(command(), round=1))))
+        while Path(done.output).exists():
+            await asyncio.sleep(0.01)
+        later.cancel()
+        await asyncio.wait((later,))
 
 
 async def test_finish_that_stands_already_takes_what_a_former_daemon_kept(tmp_path: Path) -> None:

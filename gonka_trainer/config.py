@@ -91,7 +91,7 @@ class WorkerConfig:
 
 @dataclass(frozen=True)
 class GpuConfig:
-    """How the GPUs are shared (docs/operating.md, Proof of compute).
+    """How the GPUs are shared (docs/gpu.md).
 
     `mode`: `dedicated` (no ML node uses them: never a pause), `ml-node` (an ML node uses them for proof of compute: the
     worker is gone before each), `network-node-admin` (disabled in the network node while a run goes on) or

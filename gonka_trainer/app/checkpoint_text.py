@@ -1,4 +1,4 @@
-"""A checkpoint as one line of text, for an operator to hand to another (docs/operating.md, Checkpoints).
+"""A checkpoint as one line of text, for an operator to hand to another (docs/runs.md, Checkpoints).
 
     checkpoint/1/RUN/HEIGHT/ROUND/ROOT/ENVIRONMENT/ROSTER/TASK@HOST:PORT#SPKI,...
 

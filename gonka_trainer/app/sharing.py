@@ -1,4 +1,4 @@
-"""The network node's part in sharing the GPUs, as `gpu.mode` says (docs/operating.md, Proof of compute)."""
+"""The network node's part in sharing the GPUs, as `gpu.mode` says (docs/gpu.md)."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _BACKLOG_BLOCKS: Final = 4096
 _AT_ONCE: Final = 16
 _COMPARE_SECONDS: Final = 3.0
 _REMEDY: Final = (
-    "nothing is done until a person has looked: find out which node is right (docs/operating.md, Several nodes), "
+    "nothing is done until a person has looked: find out which node is right (docs/nodes.md), "
     "take the other out of chain, and start again"
 )
 

@@ -1,4 +1,4 @@
-"""Whose turn it is on this host's GPUs: training's, unless somebody holds them (docs/operating.md)."""
+"""Whose turn it is on this host's GPUs: training's, unless somebody holds them (docs/gpu.md)."""
 
 from __future__ import annotations
 

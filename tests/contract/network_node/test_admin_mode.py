@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
-from node_world import turns, until
+from sharing_world import turns, until
 
 from gonka_trainer.daemon.gpu import GpuTurns
 from gonka_trainer.errors import NetworkNodeError, NetworkNodeUnavailableError

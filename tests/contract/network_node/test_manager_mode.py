@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from node_world import turns, until
+from sharing_world import turns, until
 
 from gonka_trainer.errors import NetworkNodeError, NetworkNodeUnavailableError
 from gonka_trainer.network_node.calls import NodeChannel

@@ -141,11 +141,6 @@ class Net:
         who = self.hosts if hosts is None else hosts
         await self.until("the run is over", lambda: all(self.status(h).get("phase") == "ended" for h in who), seconds)
 
-    def took_part(self, line: dict[str, Any], host: DemoHost) -> bool:
-        """Whether the host committed in this round, and posted no other root; one that comes late is not needed."""
-        posted = line["states"].get(host.address)
-        return host.address in line["commitments"] and (posted is None or posted["root"] == line["root"])
-
     def outcomes(self, host: DemoHost) -> dict[int, str]:
         """How the rounds that the host saw end ended: the root, or nothing for a void one."""
         return {r["round"]: r["root"] or "" for r in self.rounds(host)}

@@ -100,7 +100,7 @@ async def test_a_new_host_enters_a_run_whose_first_blocks_are_gone(tmp_path: Pat
 
         await enter(net, late, line)
         told = await until_posted(net, late, said.checkpoint.round)
-        assert net.took_part(told, late)
+        assert told["states"][late.address]["root"] == told["root"]
         assert min(net.outcomes(late)) >= said.checkpoint.round
 
         net.kill(late)
@@ -131,6 +131,6 @@ async def test_a_host_that_was_away_too_long_goes_on_from_a_checkpoint(tmp_path:
 
         await enter(net, away, line)
         told = await until_posted(net, away, said.checkpoint.round)
-        assert net.took_part(told, away)
+        assert told["states"][away.address]["root"] == told["root"]
         assert journal_size(away) > kept  # the same journal goes on
         await all_agree(net)

@@ -61,7 +61,18 @@ class Codec(Protocol):
         """
 
 
-def check_size(codec: Codec, payload: Buffer, elements: int) -> None:
+class Sized(Protocol):
+    """What has a name and chunks of sizes that are known before."""
+
+    @property
+    def name(self) -> str:
+        """The codec's name."""
+
+    def encoded_bytes(self, elements: int) -> int:
+        """Return the exact size of a chunk of that many elements."""
+
+
+def check_size(codec: Sized, payload: Buffer, elements: int) -> None:
     """Raise DecodeError unless the payload is exactly as long as that many elements are."""
     expected, got = codec.encoded_bytes(elements), size_bytes(payload)
     if got != expected:

@@ -6,17 +6,17 @@ Hardware Numerics Definition" (2018), which flushes subnormals; here nothing is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from gonka_trainer.errors import DecodeError
 from gonka_trainer.gradient import fused, kernels
-from gonka_trainer.gradient.arrays import F32, LITTLE_U16, U8, U16, Buffer
+from gonka_trainer.gradient.arrays import F32, LITTLE_U16, U16, Buffer
 from gonka_trainer.gradient.codec import VALUE_BOUND, BoundError, check_size, encodable
 from gonka_trainer.gradient.halves import widened
+from gonka_trainer.gradient.whole import WholeStep
 
 _BOUND: Final = 0x5380
 """The bits of VALUE_BOUND. Without their sign, bits of finite values grow with the value, and infinity and NaN are
@@ -24,7 +24,7 @@ above all of them."""
 
 
 @dataclass(frozen=True, slots=True)
-class CodecBf16:
+class CodecBf16(WholeStep):
     """bfloat16. Zero has one form, as in the f32 codec; what rounds to -0.0 is +0.0."""
 
     name: str = "bf16"
@@ -56,19 +56,9 @@ class CodecBf16:
             raise DecodeError("an element is -0.0, which is not canonical")
         return values
 
-    def step(
-        self,
-        payloads: Sequence[U8],
-        coefficients: F32,
-        former: tuple[F32, F32],
-        new: tuple[F32, F32],
-        rate: np.float32,
-        mu: np.float32,
-    ) -> None:
-        """Do the outer step on a chunk (`Codec.step`)."""
-        for payload in payloads:
-            check_size(self, payload, new[0].size)
-        fused.run(fused.step_bf16(), payloads, coefficients, former, new, rate, mu)
+    def kernel(self) -> Any:
+        """Return the kernel of the outer step."""
+        return fused.step_bf16()
 
 
 def _view(payload: Buffer, elements: int) -> U16:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from gonka_trainer.errors import DecodeError
 from gonka_trainer.gradient import fused, kernels
-from gonka_trainer.gradient.arrays import F32, LITTLE_F32, U8, Buffer, first_not_finite
+from gonka_trainer.gradient.arrays import F32, LITTLE_F32, Buffer, first_not_finite
 from gonka_trainer.gradient.codec import VALUE_BOUND, BoundError, check_size, encodable
+from gonka_trainer.gradient.whole import WholeStep
 
 _NEGATIVE_ZERO: Final = 0x80000000
 
 
 @dataclass(frozen=True, slots=True)
-class CodecF32:
+class CodecF32(WholeStep):
     """float32 as it is. Zero has one form: -0.0 is encoded as +0.0 and refused when read."""
 
     name: str = "f32"
@@ -41,19 +41,9 @@ class CodecF32:
         """Return the values (`Codec.decode`)."""
         return self._checked(payload, elements).astype(np.float32)
 
-    def step(
-        self,
-        payloads: Sequence[U8],
-        coefficients: F32,
-        former: tuple[F32, F32],
-        new: tuple[F32, F32],
-        rate: np.float32,
-        mu: np.float32,
-    ) -> None:
-        """Do the outer step on a chunk (`Codec.step`)."""
-        for payload in payloads:
-            check_size(self, payload, new[0].size)
-        fused.run(fused.step_f32(), payloads, coefficients, former, new, rate, mu)
+    def kernel(self) -> Any:
+        """Return the kernel of the outer step."""
+        return fused.step_f32()
 
     def _checked(self, payload: Buffer, elements: int) -> F32:
         check_size(self, payload, elements)

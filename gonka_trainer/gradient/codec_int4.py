@@ -21,9 +21,8 @@ A bfloat16 scale costs no error that can be seen. One more bit an element halves
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -33,6 +32,7 @@ from gonka_trainer.gradient.arrays import F32, LITTLE_U16, U8, Buffer, as_bytes
 from gonka_trainer.gradient.codec import VALUE_BOUND, BoundError, check_size, encodable
 from gonka_trainer.gradient.halves import NEGATIVE_ZERO, rounded_halves, widened
 from gonka_trainer.gradient.kernels_int4 import BLOCK4
+from gonka_trainer.gradient.whole import WholeStep
 
 _MAX_SCALE: Final = 0x5212
 """The bits of the nearest bfloat16 of VALUE_BOUND / 7, which is below it; infinity and NaN are above."""
@@ -44,7 +44,7 @@ def _blocks(elements: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class CodecInt4:
+class CodecInt4(WholeStep):
     """int4 with absmax scales by block of 64."""
 
     name: str = "int4"
@@ -79,19 +79,9 @@ class CodecInt4:
         kernels_int4.decode_int4()(values, pairs, scales)
         return values
 
-    def step(
-        self,
-        payloads: Sequence[U8],
-        coefficients: F32,
-        former: tuple[F32, F32],
-        new: tuple[F32, F32],
-        rate: np.float32,
-        mu: np.float32,
-    ) -> None:
-        """Do the outer step on a chunk (`Codec.step`)."""
-        for payload in payloads:
-            check_size(self, payload, new[0].size)
-        fused.run(fused.step_int4(), payloads, coefficients, former, new, rate, mu)
+    def kernel(self) -> Any:
+        """Return the kernel of the outer step."""
+        return fused.step_int4()
 
     def _checked(self, payload: Buffer, elements: int) -> tuple[U8, F32, float]:
         check_size(self, payload, elements)

@@ -7,17 +7,17 @@ exactly when all of its block are 0. Quotients round to nearest even.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from gonka_trainer.errors import DecodeError
 from gonka_trainer.gradient import fused, kernels
-from gonka_trainer.gradient.arrays import F32, I8, LITTLE_F32, U8, Buffer, as_bytes
+from gonka_trainer.gradient.arrays import F32, I8, LITTLE_F32, Buffer, as_bytes
 from gonka_trainer.gradient.codec import VALUE_BOUND, BoundError, check_size, encodable
 from gonka_trainer.gradient.kernels import BLOCK
+from gonka_trainer.gradient.whole import WholeStep
 
 _MAX_SCALE: Final = np.float32(VALUE_BOUND / 127)
 
@@ -27,7 +27,7 @@ def _blocks(elements: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class CodecInt8:
+class CodecInt8(WholeStep):
     """int8 with absmax scales by block of 128."""
 
     name: str = "int8"
@@ -61,19 +61,9 @@ class CodecInt8:
         kernels.decode_int8()(values, quants, scales)
         return values
 
-    def step(
-        self,
-        payloads: Sequence[U8],
-        coefficients: F32,
-        former: tuple[F32, F32],
-        new: tuple[F32, F32],
-        rate: np.float32,
-        mu: np.float32,
-    ) -> None:
-        """Do the outer step on a chunk (`Codec.step`)."""
-        for payload in payloads:
-            check_size(self, payload, new[0].size)
-        fused.run(fused.step_int8(), payloads, coefficients, former, new, rate, mu)
+    def kernel(self) -> Any:
+        """Return the kernel of the outer step."""
+        return fused.step_int8()
 
     def _checked(self, payload: Buffer, elements: int) -> tuple[I8, F32, float]:
         check_size(self, payload, elements)
